@@ -70,6 +70,15 @@ class Kind(Enum):
 CASE = " case"
 
 
+@dataclass(frozen=True)
+class Taking:
+    """C: `p = malloc(n)`, all of it, inside an expression or not."""
+
+    name: str
+    begin: int
+    end: int
+
+
 @dataclass
 class Statement:
     """A statement without a body, or the head of a loop or branch."""
@@ -88,6 +97,8 @@ class Statement:
     unread: str | None = None  # Fortran: what of it the front has no tree for
     label: str | None = None
     within: bool = False  # C: memory is taken inside a larger expression
+    takes: tuple[Taking, ...] = ()  # C: the assignments that give pointers the values of calls
+    decides: bool = False  # C: the condition of an IF
     commas: tuple[int, ...] = ()  # C: between expressions that take or free memory, one after the other
     guarded: bool = False  # a logical IF before it
     places: list[int] = field(default_factory=list)  # offset of each character of `code`

@@ -20,7 +20,7 @@ from homing.translate.directives.model import Directive
 from homing.translate.front.c_accesses import Accesses, is_calm
 from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_loops import Loops
-from homing.translate.front.c_memory import MEMORY, TAKES, allocates, commas, freed_arguments, frees
+from homing.translate.front.c_memory import MEMORY, TAKES, allocates, commas, freed_arguments, frees, takings
 from homing.translate.front.c_places import Places, declarator
 from homing.translate.front.c_plain import check_plain
 from homing.translate.front.c_pragmas import pragmas_of
@@ -367,6 +367,7 @@ class _Builder(Loops):
         if kind is CursorKind.IF_STMT:
             children = list(cursor.get_children())
             head = self.expression_statement(children[0], condition=True)
+            head.decides = True
             arms = [(head, self.body(children[1]))]
             if len(children) > 2:
                 first, at = self.end(children[1]), self.begin(children[2])
@@ -415,6 +416,7 @@ class _Builder(Loops):
                     access = Access.OTHER if child.type.kind in REFERENCES else Access.READ
                     count = len(made.references)
                     self.expression(inner, made.references, access, False, made)
+                    made.takes += tuple(takings(inner, self.places))
                     if child.type.kind is TypeKind.POINTER and is_calm(inner):
                         self.aliases.append(Alias(child, made.references[count:]))
         self.finish(made)
@@ -444,6 +446,7 @@ class _Builder(Loops):
             self.expression(cursor, made.references, Access.READ, False, made)
             whole = cursor
             made.commas = commas(cursor, self.places) if MEMORY & set(made.calls) else ()
+        made.takes = tuple(takings(cursor, self.places))
         self.finish(made, whole)
         return made
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_places import Places
+from homing.translate.front.cxx import CASTS
+from homing.translate.tree import Taking
 
 #: What takes memory; and what gives it back, too.
 TAKES = frozenset({"malloc", "calloc", "aligned_alloc"})
 MEMORY = TAKES | {"free"}
+#: Expressions whose values may be memory that has no name yet.
+_GIVES = (CursorKind.CALL_EXPR, CursorKind.CXX_NEW_EXPR)
 
 
 def frees(cursor: Cursor) -> bool:
@@ -26,6 +31,26 @@ def allocates(cursor: Cursor) -> bool:
     """Is the whole expression one assignment, with no other in it?"""
     inner = strip(cursor)
     return _assigns(inner) and sum(_assigns(one) for one in inner.walk_preorder()) == 1
+
+
+def takings(cursor: Cursor, places: Places) -> Iterator[Taking]:
+    """The assignments in an expression that give a pointer what a call or `new` returns."""
+    for inner in cursor.walk_preorder():
+        if not _assigns(inner):
+            continue
+        left, right = (strip(one) for one in inner.get_children())
+        while right.kind in CASTS:
+            right = strip(list(right.get_children())[-1])
+        if (
+            left.kind is CursorKind.DECL_REF_EXPR
+            and left.type.kind is TypeKind.POINTER
+            and right.kind in _GIVES
+        ):
+            begin, end = places.access(inner)
+            if re.match(
+                rf"{left.spelling}\s*=", places.source.text[begin:end]
+            ):  # a macro may have written it
+                yield Taking(left.spelling, begin, max(end, places.end(inner)))
 
 
 def commas(cursor: Cursor, places: Places) -> tuple[int, ...]:

@@ -52,7 +52,8 @@ def _wrong(
     """Why the memory of the distributed array that a reference means is lost sight of."""
     name, function = reference.name, reference.argument_of or ""
     if statement.kind in (Kind.ALLOCATE, Kind.DEALLOCATE) and reference.access is Access.WRITE:
-        if statement.within:
+        followed = statement.decides and any(one.name == name for one in statement.takes)
+        if statement.within and not followed:
             return f"takes memory for the distributed '{name}' in a larger expression: {_OF_ITS_OWN}"
         if in_region:
             return f"takes or frees memory of the distributed '{name}' in a parallel region: do it outside"

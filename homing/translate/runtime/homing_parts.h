@@ -186,6 +186,8 @@ void homing_redistribute(homing_layout* from, homing_layout* to, int part, const
 /* C: the runtime keeps the parts' memory. */
 void homing_allocate(homing_layout* layout, int part,
                      int zero); /* by the part's own thread, which touches it first */
+/* Serial code: the same for all parts of this process. */
+void homing_allocate_all(homing_layout* layout, int zero);
 /* The memory, moved so that the program's own indices (local ones where CYCLIC) reach the elements. Between
  * homing_enter and homing_leave nothing else reaches them but what gets this pointer, which compilers may
  * know.

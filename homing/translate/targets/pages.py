@@ -110,6 +110,8 @@ class Pages:
 
     def _hand_on(self, statement: Statement, at: int, writer: PagesFortran | PagesC) -> None:
         """The layouts of what a statement passes on, known before what begins at `at`."""
+        if isinstance(writer, PagesC):
+            writer.taken(statement)
         passed = self.work.passes(statement)
         if passed and isinstance(writer, PagesFortran):
             writer.ready(at, [self.work.arrays[reference.name] for reference in passed])

@@ -225,7 +225,12 @@ class SerialCode:
         """The head of a loop or a branch whose body is translated piece by piece: the arrays are in parts,
         and only what works on parts gets them."""
         passed = self.work.passes_parts(head) if may_call else []
-        if any(r.name in self.work.arrays and r not in passed for r in head.references):
+        taken = {one.name for one in head.takes if head.decides}
+        known = [r for r in head.references if r.name in self.work.arrays]
+        if self.work.lifetime(head) and taken:
+            self.work.writer.lifetime(head, [self.work.arrays[r.name] for r in known])
+            known = [r for r in known if r.name not in taken or r.access is not Access.WRITE]
+        if any(r not in passed for r in known):
             self.work.wrong(head.begin, head.end, f"{what}: read it into a variable before")
             return
         for reference in passed:

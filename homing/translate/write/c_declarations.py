@@ -27,6 +27,7 @@ from homing.translate.write.writer import RoutineText
 
 #: What takes memory that nothing else has a name for, or none.
 _OWN_MEMORY = re.compile(r"^\W*(0|NULL|nullptr)\W*$|\b(malloc|calloc|aligned_alloc|valloc|memalign|new)\b")
+_NO_MEMORY = re.compile(r"^\W*(0|NULL|nullptr)\W*$|^\(\s*void\s*\*\s*\)\s*0$")
 _KINDS = {
     d.Kind.STAR: "HOMING_STAR",
     d.Kind.BLOCK: "HOMING_BLOCK",
@@ -105,11 +106,18 @@ class CDeclarations(RoutineText):
                     f"{self.layout(array)} = homing_layout_free({self.layout(array)})",
                 )
             else:
-                nowhere = self.language.whole(reference.name, "homing_nowhere()")
-                self.edits.replace(statement.begin, statement.end, f"{reference.name} = {nowhere}")
-                self._put(
-                    self.source.next_line(statement.end), self.made_again(array, statement), statement.begin
-                )
+                self._taken(array, statement)
+
+    def _taken(self, array: Array, statement: Statement) -> None:
+        """Memory that a statement takes, or the condition of an IF."""
+        nowhere = self.language.whole(array.name, "homing_nowhere()")
+        text = ", ".join([*self.again_inside(array, statement), f"{array.name} = {nowhere}"])
+        if not statement.within:
+            self.edits.replace(statement.begin, statement.end, text)
+            return
+        for taking in statement.takes:
+            if taking.name == array.name:
+                self.edits.replace(taking.begin, taking.end, f"({text})")
 
     def made_again(self, array: Array, statement: Statement) -> list[str]:
         """The layout of memory that the statement takes, where free may have come before it."""
@@ -119,7 +127,16 @@ class CDeclarations(RoutineText):
         )
         if not freed or array.dummy or array.origin is None or statement.begin < self._end(array.origin):
             return []
-        return [f"if (!{self.layout(array)}) {{", *self._create(array, False), "}"]
+        made = self._create(array, False, zero="calloc" in statement.calls)
+        return [f"if (!{self.layout(array)}) {{", *made, "}"]
+
+    def again_inside(self, array: Array, statement: Statement) -> list[str]:
+        """The same as an expression."""
+        lines = self.made_again(array, statement)[1:-1]
+        if not lines:
+            return []
+        each = " ".join(lines).replace(";", ",")
+        return [f"(void)({self.layout(array)} || ({each} 1))"]
 
     def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
         layout, before = self.layout(old), self.layout_before(old)
@@ -244,7 +261,8 @@ class CDeclarations(RoutineText):
         used = [] if array.declaration.storage == "pointer" else [f"(void){array.name};"]
         return [*self._create(array, declare), *used]
 
-    def _create(self, array: Array, declare: bool) -> list[str]:
+    def _create(self, array: Array, declare: bool, zero: bool | None = None) -> list[str]:
+        """zero: does the memory come with zeros? None: as the array's declaration says."""
         rows, sizes = [], []
         for index, dimension in enumerate(array.dimensions):
             bound = array.declaration.bounds[index]
@@ -287,7 +305,8 @@ class CDeclarations(RoutineText):
                 (array.declaration.begin, array.declaration.end, "GEN_BLOCK in two dimensions in C")
             )
         layout = self.layout(array)
-        zero = int(array.declaration.storage != "pointer" or _zeroed(array.declaration.initial))
+        if zero is None:
+            zero = array.declaration.storage != "pointer" or _zeroed(array.declaration.initial)
         start = f"{'homing_layout *' if declare else ''}{layout} = "
         begin, end = self.language.listed("homing_dimension")
         lines = [
@@ -295,8 +314,7 @@ class CDeclarations(RoutineText):
             f"sizeof({array.declaration.type}),",
             f"    {begin}" + (",\n" + "        ").join(rows) + f"{end},",
             f"    {sizes[0][0] if sizes else 'NULL'});",
-            "#pragma omp parallel num_threads(homing_threads())",
-            f"homing_allocate({layout}, homing_part(), {zero});",
+            f"homing_allocate_all({layout}, {int(zero)});",
         ]
         return [piece for line in lines for piece in line.split("\n")]
 
@@ -448,6 +466,6 @@ class CDeclarations(RoutineText):
 
 def _zeroed(initial: str | None) -> bool:
     """Does the memory come with zeros? As far as that is not known, it does."""
-    if initial is None or "calloc" in initial:
+    if initial is None or "calloc" in initial or _NO_MEMORY.match(initial):
         return True
     return re.search(r"\bnew\b[^;]*\]\s*(\(\s*\)|\{\s*\})\s*$", initial) is not None

@@ -15,6 +15,7 @@ from homing.translate.tree import (
     Executable,
     Loop,
     Statement,
+    statements,
 )
 from homing.translate.write.c_writer import CWriter
 from homing.translate.write.planned_text import followers
@@ -37,26 +38,47 @@ class PagesC(CWriter):
                 continue
             layout = self.layout(array)
             if statement.calls == ("free",):
-                lines = [f"{layout} = homing_layout_free({layout});"]
-                self._put(self.source.line_start(statement.begin), lines, statement.begin)
-            else:
+                freed = f"{layout} = homing_layout_free({layout}), "
+                self.edits.replace(statement.begin, statement.begin, freed)
+            elif not any(one.name == array.name for one in statement.takes):  # a macro takes the memory
                 begin = self._end(array.origin) if array.origin else 0
                 if statement.begin > begin:
-                    self._put(
-                        self.source.next_line(statement.end),
-                        [*self.made_again(array, statement), _placed(layout, array)],
-                        statement.begin,
-                    )
+                    lines = [*self.made_again(array, statement), _placed(layout, array)]
+                    self._put(self.source.next_line(statement.end), lines, statement.begin)
+
+    def taken(self, statement: Statement) -> None:
+        """Memory that pointers get, of whichever function."""
+        for taking in statement.takes:
+            array = self.arrays.get(taking.name)
+            if array is None:
+                continue
+            if array.origin is not None and taking.begin < self._end(array.origin):
+                continue
+            behind = [*self.again_inside(array, statement), _placed(self.layout(array), array)[:-1]]
+            if (taking.begin, taking.end) != (statement.begin, statement.end):
+                self.edits.replace(taking.begin, taking.begin, "(")
+                behind.append(f"{array.name})")
+            self.edits.replace(taking.end, taking.end, "".join(f", {one}" for one in behind))
 
     def _lifetime(self, statement: Statement) -> None:
         """Nothing is taken out."""
 
-    def _create(self, array: Array, declare: bool) -> list[str]:
-        lines = super()._create(array, declare)[:-2]
+    def _create(self, array: Array, declare: bool, zero: bool | None = None) -> list[str]:
+        lines = super()._create(array, declare, zero)[:-1]
         static = array.declaration.storage != "pointer"
-        if static or array.declaration.initial is not None:
+        if static or array.declaration.initial is not None or self._given_before(array):
             lines.append(_placed(self.layout(array), array))
         return lines
+
+    def _given_before(self, array: Array) -> bool:
+        """Does the pointer get memory between its declaration and the directive?"""
+        end = self._end(array.origin) if array.origin is not None else 0
+        before = [one for one in statements(self.routine.body) if one.begin < end]
+        return any(
+            one.name == array.name and one.access is Access.WRITE and one.subscripts is None
+            for statement in before
+            for one in statement.references
+        )
 
     def _declaration(self, array: Array) -> None:
         """Declarations stay."""
@@ -78,7 +100,7 @@ class PagesC(CWriter):
 
     def redistribute(self, node: Executable, old: Array, new: Array) -> None:
         layout = self.layout(old)
-        lines = [f"homing_layout_free({layout});", *super()._create(new, False)[:-2]]
+        lines = [f"homing_layout_free({layout});", *super()._create(new, False)[:-1]]
         lines.append(_placed(layout, old))
         self._put(self.source.next_line(node.end - 1), lines, node.begin)
 

@@ -75,7 +75,7 @@ void homing_place(const homing_layout* layout, const void* memory) {
         const long extent = layout->dimension[i].upper - layout->dimension[i].lower + 1;
         elements *= extent < 0 ? 0 : extent;
     }
-    if (elements == 0) return;
+    if (elements == 0 || !memory) return;
     int* nodes = need(calloc((size_t)process.parts, sizeof *nodes));
     if (!nodes_of_parts(nodes)) {
         free(nodes);

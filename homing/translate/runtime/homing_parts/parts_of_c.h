@@ -6,6 +6,13 @@ void homing_allocate(homing_layout* layout, int part, int zero) {
     homing_clear(layout, part, layout->memory[part], zero);
 }
 
+void homing_allocate_all(homing_layout* layout, int zero) {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(process.threads)
+#endif
+    homing_allocate(layout, homing_part(), zero);
+}
+
 size_t homing_width(const homing_layout* layout, int part, int i) {
     const range stored = stored_range(layout, part, i);
     return homing_at_least_one(stored.high - stored.low + 1);

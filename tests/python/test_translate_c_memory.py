@@ -1,0 +1,109 @@
+"""C: memory of distributed arrays, wherever in an expression it is taken, and what becomes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from homing.translate.translation import Options, translate
+from tests.python.translate_programs import Workshop, run_command
+
+PROGRAM = """#include <stdio.h>
+#include <stdlib.h>
+{before}
+int main(void)
+{{
+    int n = 100, ok = 0;
+    double s = 0;
+    {line}
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        u[i] = i;
+#pragma omp parallel for reduction(+ : s)
+    for (int i = 0; i < n; i++)
+        s += u[i];
+    printf("%g %d\\n", s, ok);
+    free(u);
+    return 0;
+}}
+"""
+DIRECTIVE = "\n#pragma homing distribute u[block] extent(n)\n"
+#: In conditions of IF, where every target follows.
+CONDITIONS = [
+    "if ((u = malloc(n * sizeof *u)) == NULL) return 1;",
+    "if (!(u = (double *)malloc(n * sizeof *u))) return 1; else ok = 2;",
+    "if (ok > 3) ok = 4; else if (NULL == (u = calloc(n, sizeof *u))) { return 1; }",
+    "if (ok == 0 && (u = malloc(n * sizeof *u)) == NULL) return 1;",
+    "for (int k = 0; k < 3; k++)\n{\nif (!(u = malloc(n * sizeof *u))) return 1;\nif (k < 2)\nfree(u);\n}",
+]
+#: Where pages are placed, and parts would have to know more.
+EXPRESSIONS = [
+    "while (!(u = malloc(n * sizeof *u))) ok++;",
+    "ok = (u = malloc(n * sizeof *u)) != NULL;",
+    "u = malloc(n * sizeof *u), ok = 2;",
+    "u = realloc(NULL, n * sizeof *u);",
+    "if (ok) ok = 3; else u = memory(n);",
+    "ok = ok > 0 ? 4 : (u = memory(n)) != NULL;",
+]
+MEMORY = "static double *memory(int n) { return malloc(n * sizeof(double)); }"
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("memory"))
+
+
+def _program(folder: Path, line: str, before: str = "") -> Path:
+    source = folder / "p.c"
+    source.write_text(PROGRAM.format(line=line, before=before))
+    return source
+
+
+@pytest.mark.parametrize("line", [*CONDITIONS, *EXPRESSIONS])
+def test_memory_is_placed_where_it_is_taken(tmp_path: Path, line: str) -> None:
+    source = _program(tmp_path, f"double *u;{DIRECTIVE}{line}", MEMORY if "memory(" in line else "")
+    result = translate([str(source)], Options("pages"))
+    assert "homing_place(hm_layout_u, u)" in result.outputs[0].text
+
+
+@pytest.mark.parametrize(
+    "declared", ["double *u; u = malloc(800);", "double *u; if (!(u = malloc(800))) return 1;"]
+)
+def test_memory_is_placed_where_it_was_taken_before_the_directive(tmp_path: Path, declared: str) -> None:
+    result = translate([str(_program(tmp_path, declared + DIRECTIVE))], Options("pages"))
+    assert "homing_place(hm_layout_u, u)" in result.outputs[0].text
+
+
+def test_memory_taken_in_conditions(workshop: Workshop, tmp_path: Path) -> None:
+    source = tmp_path / "p.c"
+    body = PROGRAM.partition("int main(void)")[2]  # all in one program, to compile once
+    functions = [
+        f"static int take{number}(void)" + body.format(line=f"double *u = NULL;{DIRECTIVE}{line}")
+        for number, line in enumerate(CONDITIONS)
+    ]
+    calls = " + ".join(f"take{number}()" for number in range(len(CONDITIONS)))
+    main = f"int main(void) {{ return {calls}; }}"
+    source.write_text("\n".join(["#include <stdio.h>", "#include <stdlib.h>", *functions, main, ""]))
+    expected = workshop.printed(source)
+    for target in ("spmd", "pages"):
+        made, _ = workshop.translated(source, target)
+        assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
+
+
+ZEROS = """{declared}
+#pragma homing distribute u[block] extent(n)
+    for (int k = 0; k < 2; k++) {{
+        free(u);
+        u = calloc(n, sizeof *u);
+        for (int i = 0; i < n; i++) ok += u[i] != 0;
+        for (int i = 0; i < n; i++) u[i] = 7;
+    }}"""
+
+
+@pytest.mark.parametrize("declared", ["double *u = malloc(n * sizeof *u);", "double *u = NULL;"])
+def test_memory_of_calloc_is_zero(workshop: Workshop, tmp_path: Path, declared: str) -> None:
+    source = _program(tmp_path, ZEROS.format(declared=declared))
+    expected = workshop.printed(source)
+    made, _ = workshop.translated(source, "spmd")  # with a sanitizer that gives memory other values
+    assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
