@@ -6,8 +6,26 @@ from pathlib import Path
 
 import pytest
 
+from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
 from tests.python.translate_programs import Workshop, run_command
+
+UNSEEN = "is in no file given, and may free what it gets, here the distributed 'u': give its file, too"
+#: Functions of which nothing but the prototype is seen, and their calls.
+MAY_FREE = [
+    ("void done(double *p);", "done(u);"),
+    ("int done(void *p);", "ok = done(u) + 1;"),
+    ("void grid_destroy(double *p, int n);", "grid_destroy(u, n);"),
+    ("void releaseField(int n, double *p);", "if (n) releaseField(n, u);"),
+    ("void done(double *p); static void end(int k, double *p) { if (k) done(p); }", "end(3, u);"),
+]
+MAY_NOT_FREE = [
+    ("void daxpy(int n, double *p);", "daxpy(n, u);"),
+    ("double norm(const double *p);", "s = norm(u);"),
+    ("void degrees_of_freedom(int n, double *p);", "degrees_of_freedom(n, u);"),
+    ("#include <string.h>", "memset(u, 0, 800);"),
+]
+
 
 PROGRAM = """#include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +107,30 @@ def test_memory_taken_in_conditions(workshop: Workshop, tmp_path: Path) -> None:
     for target in ("spmd", "pages"):
         made, _ = workshop.translated(source, target)
         assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
+
+
+@pytest.mark.parametrize("target", ["spmd", "mpi"])
+@pytest.mark.parametrize(("before", "line"), MAY_FREE)
+def test_functions_that_may_free(tmp_path: Path, before: str, line: str, target: str) -> None:
+    source = _program(tmp_path, f"double *u = malloc(800);{DIRECTIVE}{line}", before)
+    with pytest.raises(TranslationError) as error:
+        translate([str(source)], Options(target))
+    (problem,) = error.value.problems
+    assert ("frees what it gets" if "end(" in line else UNSEEN) in problem.reason
+    translate([str(source)], Options("pages"))  # memory is the program's own
+
+
+@pytest.mark.parametrize(("before", "line"), MAY_NOT_FREE)
+def test_functions_that_use_what_they_get(tmp_path: Path, before: str, line: str) -> None:
+    translate(
+        [str(_program(tmp_path, f"double *u = malloc(800);{DIRECTIVE}{line}", before))], Options("spmd")
+    )
+
+
+def test_functions_of_other_files_are_seen(tmp_path: Path) -> None:
+    source = _program(tmp_path, f"double *u = malloc(800);{DIRECTIVE}done(u);", "void done(double *p);")
+    (other := tmp_path / "q.c").write_text("void done(double *p) { p[3] = 4; }\n")
+    translate([str(source), str(other)], Options("spmd"))
 
 
 ZEROS = """{declared}

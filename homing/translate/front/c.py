@@ -20,7 +20,16 @@ from homing.translate.directives.model import Directive
 from homing.translate.front.c_accesses import Accesses, is_calm
 from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_loops import Loops
-from homing.translate.front.c_memory import MEMORY, TAKES, allocates, commas, freed_arguments, frees, takings
+from homing.translate.front.c_memory import (
+    MEMORY,
+    TAKES,
+    allocates,
+    commas,
+    freed_arguments,
+    frees,
+    may_free,
+    takings,
+)
 from homing.translate.front.c_places import Places, declarator
 from homing.translate.front.c_plain import check_plain
 from homing.translate.front.c_pragmas import pragmas_of
@@ -150,6 +159,8 @@ class _Builder(Loops):
             if kind in MACROS:
                 continue
             file = cursor.location.file
+            if kind is CursorKind.FUNCTION_DECL and (released := may_free(cursor)):
+                scope.releasing[self.name(cursor)] = released
             if file is None or file.name != self.source.path:
                 if kind is CursorKind.VAR_DECL and file is not None:
                     self.included_variable(scope, cursor)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
+from clang.cindex import BinaryOperator, Cursor, CursorKind, Type, TypeKind
 
 from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_places import Places
 from homing.translate.front.cxx import CASTS
+from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import Taking
 
 #: What takes memory; and what gives it back, too.
 TAKES = frozenset({"malloc", "calloc", "aligned_alloc"})
 MEMORY = TAKES | {"free"}
+#: Names of functions that give memory back begin or end so: grid_free, freeGrid, DestroyField.
+_WORDS = r"(?:[Ff]ree|[Dd]elete|[Dd]estroy|[Dd]ealloc(?:ate)?|[Rr]elease|[Dd]ispose)"
+_SAYS_SO = re.compile(rf"^{_WORDS}(?![a-z])|(?:_|(?<=[a-z0-9])(?=[A-Z])){_WORDS}$")
 #: Expressions whose values may be memory that has no name yet.
 _GIVES = (CursorKind.CALL_EXPR, CursorKind.CXX_NEW_EXPR)
 
@@ -83,6 +87,24 @@ def freed_arguments(function: Cursor, known: Mapping[str, set[int]]) -> set[int]
         for one in given:
             found |= {names.index(word.spelling) for word in _pointers(one) if word.spelling in names}
     return found
+
+
+def may_free(function: Cursor) -> set[int]:
+    """Which of its arguments a function may give back of which nothing but its prototype is seen: it gets no
+    other one, or its name says so."""
+    if function.is_definition() or function.get_definition() is not None:
+        return set()
+    given = list(function.get_arguments())
+    alone = len(given) == 1 and not function.location.is_in_system_header
+    if not alone and not _SAYS_SO.search(function.spelling):
+        return set()
+    return {at for at, one in enumerate(given) if _changeable(one.type.get_canonical())}
+
+
+def _changeable(kind: Type) -> bool:
+    if kind.kind not in (TypeKind.POINTER, *ARRAYS):
+        return False
+    return kind.kind is not TypeKind.POINTER or not kind.get_pointee().is_const_qualified()
 
 
 def _pointers(cursor: Cursor) -> Iterator[Cursor]:

@@ -30,9 +30,11 @@ _FREES = frozenset({"free", "std::free", "realloc", "std::realloc", "reallocarra
 def memory_unseen(units: Sequence[Unit], distributions: Distributions) -> Iterator[Problem]:
     """Such places in all files."""
     every = [one for unit in units if unit.form is Form.C for one in unit.routines if not one.module]
-    freed = {
-        name: set(which) for unit in units for one in unit.routines[:1] for name, which in one.freeing.items()
-    }
+    files = [one for unit in units for one in unit.routines[:1]]
+    freed = {name: set(which) for one in files for name, which in one.freeing.items()}
+    given = freed.keys() | distributions.routines.keys() | _FREES
+    unseen = {name: which for one in files for name, which in one.releasing.items() if name not in given}
+    freed |= {name: set(which) for name, which in unseen.items()}
     _add_freed(freed, every, distributions.routines)
     for routine in every:
         known = distributions.of(routine)
@@ -42,6 +44,11 @@ def memory_unseen(units: Sequence[Unit], distributions: Distributions) -> Iterat
             in_region = inside or any(one.begin <= statement.begin < one.end for one in regions)
             for reference in statement.references:
                 reason = _wrong(statement, reference, freed, in_region) if reference.name in known else None
+                if reason is not None and reference.argument_of in unseen:
+                    reason = (
+                        f"'{reference.argument_of}' is in no file given, and may free what it gets, here the "
+                        f"distributed '{reference.name}': give its file, too"
+                    )
                 if reason is not None:
                     yield routine.source.problem(statement.begin, statement.end, reason)
 

@@ -60,8 +60,20 @@ static size_t whole_bytes(const homing_layout* layout) {
     return bytes ? bytes : 1;
 }
 
+/* Before a gathered array lie zeros: a function that frees it, though it is not the function's to free, ends
+ * the program there ("invalid pointer"), and no other memory is taken for it. */
+enum { HOMING_LEAD = 64 };
+
+static void* take_whole(const homing_layout* layout) {
+    char* memory = need(malloc(HOMING_LEAD + whole_bytes(layout)));
+    memset(memory, 0, HOMING_LEAD);
+    return memory + HOMING_LEAD;
+}
+
+static void give_whole(void* whole) { free((char*)whole - HOMING_LEAD); }
+
 void* homing_gather(homing_layout* layout) {
-    void* whole = need(malloc(whole_bytes(layout)));
+    void* whole = take_whole(layout);
     for (int part = homing_first_part(); part <= homing_last_part(); part++)
         homing_collect(layout, part, layout->memory[part], whole);
     homing_share(layout, whole);
@@ -71,13 +83,13 @@ void* homing_gather(homing_layout* layout) {
 void* homing_release(homing_layout* layout, void* whole, int changed) {
     for (int part = homing_first_part(); changed && part <= homing_last_part(); part++)
         homing_scatter(layout, part, layout->memory[part], whole);
-    free(whole);
+    give_whole(whole);
     return homing_nowhere();
 }
 
 void* homing_gather_inside(homing_layout* layout, int part, const void* base) {
     (void)base;
-    if (part == homing_first_part()) layout->whole = need(malloc(whole_bytes(layout)));
+    if (part == homing_first_part()) layout->whole = take_whole(layout);
     barrier();
     homing_collect(layout, part, layout->memory[part], layout->whole);
     barrier();
@@ -94,7 +106,7 @@ void homing_scatter_inside(homing_layout* layout, int part, void* base) {
 
 void homing_release_inside(homing_layout* layout, int part) {
     barrier();
-    if (part == homing_first_part()) free(layout->whole);
+    if (part == homing_first_part()) give_whole(layout->whole);
 }
 
 void* homing_broadcast_copy(homing_layout* layout, int part, const void* memory, const long* low,
