@@ -133,6 +133,44 @@ def test_functions_of_other_files_are_seen(tmp_path: Path) -> None:
     translate([str(source), str(other)], Options("spmd"))
 
 
+BYTES = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define N 40
+static double v[N], w[N][3];
+#pragma homing distribute v[block], w[block][*]
+int main(void)
+{
+    double plain[N], s = 0;
+    double *u = malloc(N * sizeof *u);
+#pragma homing distribute u[block] extent(N)
+    for (int i = 0; i < N; i++) plain[i] = v[i] = w[i][1] = i;
+    memset(&v, 0, sizeof v);
+    memset(&w, 0, sizeof w);
+    memset(&u[0], 0, N * sizeof *u);
+    memcpy(&u[0], &plain[0], sizeof plain);
+    memmove(&w[ 0 ][0], & w, 3 * sizeof *w);
+    memmove(&v, u, sizeof v);
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) u[i] += v[i] + w[i][1];
+    memcpy(&plain, &u[0], sizeof plain);
+    for (int i = 0; i < N; i++) s += plain[i];
+    printf("%g %d\\n", s, memcmp(&v, u, sizeof v) != 0);
+    free(u);
+    return 0;
+}
+"""
+
+
+def test_bytes_of_whole_arrays(workshop: Workshop, tmp_path: Path) -> None:
+    source = tmp_path / "p.c"
+    source.write_text(BYTES)
+    expected = workshop.printed(source)
+    for target in ("spmd", "pages"):
+        made, _ = workshop.translated(source, target)
+        assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
+
+
 ZEROS = """{declared}
 #pragma homing distribute u[block] extent(n)
     for (int k = 0; k < 2; k++) {{

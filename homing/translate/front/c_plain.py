@@ -24,6 +24,7 @@ _BRACKETS = re.compile(r"(?:\s*\[[^\]]*\])+")
 #: What stands between the type of a declaration and the name of a variable, and makes it a pointer.
 _POINTER = re.compile(r"[*&](?:[\s*&]|\b(?:const|restrict|volatile|__restrict)\b)*$")
 _SIZE = re.compile(r"sizeof\b[\s(*]*(\w+)(?:\s*\[\w*\])*[\s)]*")
+_WHOLE = re.compile(r"&\s*(?P<name>\w+)(?P<first>(?:\s*\[\s*0\s*\])*)")
 _UNSIZED = (TypeKind.POINTER, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY)
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(?:homing|distribute)\b(.*)$", re.MULTILINE)
 #: How deep macros may be made of others.
@@ -167,10 +168,12 @@ def _spaced(words: list[str]) -> Iterator[str]:
 
 
 def _sizes(source: SourceFile, declared: Iterable[Cursor], places: Places) -> Iterator[Edit]:
-    """`sizeof a` and `sizeof *a` of arrays that directives name, which become pointers."""
+    """`sizeof a`, `sizeof *a`, `memset(&a, ...)` of arrays that directives name, which become pointers."""
     named = {word for line in _DIRECTIVE.findall(source.text) for word in re.findall(r"\w+", line)}
     functions = [one for one in declared if named and one.kind is CursorKind.FUNCTION_DECL]
     for cursor in (inner for one in functions for inner in one.walk_preorder()):
+        if cursor.kind is CursorKind.CALL_EXPR:
+            yield from _wholes(source, cursor, named, places)
         if cursor.kind is not CursorKind.CXX_UNARY_EXPR:
             continue
         operand = next(iter(cursor.get_children()), None)
@@ -181,6 +184,24 @@ def _sizes(source: SourceFile, declared: Iterable[Cursor], places: Places) -> It
         said = _SIZE.fullmatch(source.text[begin:end])
         if said is not None and said[1] == names[0]:  # and not a type, `sizeof(double[n])`
             yield begin, end, f"sizeof({strip(operand).type.spelling})"
+
+
+def _wholes(source: SourceFile, call: Cursor, named: set[str], places: Places) -> Iterator[Edit]:
+    """`&a` and `&a[0]` where a function of the system's gets memory of any type (void *): its name, `a`."""
+    function = call.referenced
+    if function is None or not function.location.is_in_system_header:
+        return
+    for parameter, argument in zip(function.get_arguments(), call.get_arguments(), strict=False):
+        pointer = parameter.type.get_canonical()
+        if pointer.kind is not TypeKind.POINTER or pointer.get_pointee().kind is not TypeKind.VOID:
+            continue
+        begin, end = places.begin(argument), places.end(argument)
+        said = _WHOLE.fullmatch(source.text[begin:end])
+        name = next((n for n in argument.walk_preorder() if n.kind is CursorKind.DECL_REF_EXPR), None)
+        if said is None or name is None or said["name"] != name.spelling or name.spelling not in named:
+            continue
+        if said["first"] or name.type.get_canonical().kind is not TypeKind.POINTER:
+            yield begin, end, name.spelling
 
 
 # --- directives ---------------------------------------------------------------------------------------------
