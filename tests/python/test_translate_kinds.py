@@ -163,6 +163,67 @@ int main(void)
     assert problem.reason.startswith("declares the distributed 'y' anew in a block")
 
 
+BLOCKS = """#include <stdio.h>
+#include <stdlib.h>
+#pragma GCC diagnostic ignored "-Wunused-variable"
+int main(void)
+{
+    int n = 50;
+    double *first = malloc(n * sizeof *first);
+#pragma homing distribute first[block] extent(n)
+#pragma omp parallel for default(none) shared(first, n)
+#pragma homing on home(first[i])
+    for (int i = 0; i < n; i++) first[i] = i;
+    for (int rep = 0; rep < 2; rep++) {
+        double *u = malloc(n * sizeof *u), s = 0;
+#pragma homing distribute u[block] extent(n)
+#pragma omp parallel for
+#pragma homing on home(u[i])
+        for (int i = 0; i < n; i++) u[i] = first[i] + rep;
+        for (int i = 0; i < n; i++) s += u[i];
+        printf("%g\\n", s);
+        free(u);
+    }
+    double *behind = malloc(n * sizeof *behind);
+#pragma homing distribute behind[block] extent(n)
+#pragma omp parallel for default(none) shared(first, behind, n)
+#pragma homing on home(first[i])
+    for (int i = 0; i < n; i++) behind[i] = first[i];
+    if (n > 3) {
+        double w[50];
+#pragma homing distribute w[block]
+        for (int i = 0; i < n; i++) w[i] = behind[i];
+        printf("%g\\n", w[n - 1]);
+    } else {
+#pragma omp parallel for default(none) shared(first, behind, n)
+#pragma homing on home(first[i])
+        for (int i = 0; i < n; i++) behind[i] = first[i];
+    }
+    free(first);
+    free(behind);
+    return 0;
+}
+"""
+
+
+def test_arrays_of_blocks_and_between_loops(workshop: Workshop, tmp_path: Path) -> None:
+    source = tmp_path / "p.c"
+    source.write_text(BLOCKS)
+    expected = workshop.printed(source)
+    for target in ("spmd", "pages"):
+        made, _ = workshop.translated(source, target)
+        assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
+
+
+def test_an_array_that_each_iteration_makes_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "p.c"
+    lines = "int main(void) {\n for (int k = 0; k < 9; k++) {\n double w[50];\n"
+    loop = "#pragma omp parallel for\n for (int i = 0; i < 50; i++) w[i] = k;\n"
+    source.write_text(f"{lines}#pragma homing distribute w[block]\n{loop}}} }}\n")
+    with pytest.raises(TranslationError, match="in every iteration: declare it before the loop"):
+        translate([str(source)], Options("spmd"))
+
+
 def test_arrays_that_are_called_like_types_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "p.f90"
     source.write_text("program p\n  integer integer(9)\n!$homing distribute integer(block)\nend program\n")

@@ -132,9 +132,19 @@ class Distributions:
             of_file = self.of(unit.routines[0]) if unit.form is d.Form.C else {}
             for routine in unit.routines if unit.form is d.Form.C else ():
                 for name in sorted((self.of(routine).keys() | of_file.keys()) & routine.inner):
+                    if self._once(routine, name):
+                        continue
                     at = routine.source.text.index(name, routine.places[name][-1])
                     reason = f"declares the distributed '{name}' anew in a block: give it another name"
                     self._wrong_in(routine)(at, at + len(name), reason)
+
+    def _once(self, routine: Routine, name: str) -> bool:
+        """C: is a name that a block declares nothing else in the function?"""
+        array = self.of(routine).get(name)
+        of_file = routine.parent is not None and name in routine.parent.declarations
+        if array is None or array.routine is not routine or of_file:
+            return False
+        return len(routine.places[name]) == 1 and name not in routine.arguments
 
     def _generic_calls(self, named: dict[str, list[str]]) -> None:
         """Which procedure a generic name with several means is not known here."""

@@ -62,6 +62,12 @@ class SerialCode:
             return True
         if any(self.work.lifetime(inner) or self.work.passes(inner) for inner in statements([node])):
             return True
+        if isinstance(node, Branch | Loop) and any(  # C: in a block of its own
+            node.begin <= array.declaration.begin < node.end
+            for array in self.work.arrays.values()
+            if array.routine is self.work.routine
+        ):
+            return True
         return bool(self._reaches(node))
 
     def _reaches(self, node: Node) -> list[str]:

@@ -17,6 +17,7 @@ from homing.translate.tree import (
     Declaration,
     Executable,
     Kind,
+    Loop,
     Routine,
     Statement,
     statements,
@@ -195,18 +196,23 @@ class CDeclarations(RoutineText):
                 if early is not None and array.origin is not None and early < self._end(array.origin):
                     reason = "a function that knows the distributed array stands before the directive"
                     self.problems.append((array.declaration.begin, array.declaration.end, reason))
-        elif real:
-            places = [self._end(a.origin) for a in real if a.origin is not None]
-            at = self.source.next_line(max(places))
-            early = self._first_user() if routine.module else None
+        elif routine.module and real:
+            at = self.source.next_line(max(map(self._place, real)))
+            early = self._first_user()
             at = at if early is None else min(at, self.source.line_start(early))
-            lines = []
-            for array in real:
-                if routine.module:
-                    lines.append(f"static homing_layout *{self.layout(array)};")
-                else:
-                    lines += self._made(array, declare=True)
-            self._put(at, lines, max(places) if not routine.module else 0, first=True)
+            lines = [f"static homing_layout *{self.layout(array)};" for array in real]
+            self._put(at, lines, 0, first=True)
+        else:
+            for place in sorted({self._place(array) for array in real}):
+                here = [array for array in real if self._place(array) == place]
+                lines = [line for array in here for line in self._made(array, declare=True)]
+                self._put(self.source.next_line(place), lines, place, first=True)
+
+    def _place(self, array: Array) -> int:
+        """Where an array is made: behind its directive, and behind those whose layouts it is made from."""
+        mine = self._end(array.origin) if array.origin is not None else 0
+        bases = [self.arrays[one.base] for one in array.dimensions if one.base in self.arrays]
+        return max([mine, *(self._place(one) for one in bases if one.routine is self.routine)])
 
     def _main_of(self, source: SourceFile | None) -> bool:
         """Is the main program in this file, or (None) in any?"""
@@ -334,6 +340,11 @@ class CDeclarations(RoutineText):
             return
         if not self.routine.module and not self.routine.main:
             reason = "a distributed array of a function: take memory with malloc, or declare it in main"
+            self.problems.append((declaration.begin, declaration.end, reason))
+            return
+        loops = (one for one in walk(self.routine.body) if isinstance(one, Loop))
+        if any(one.begin <= declaration.begin < one.end for one in loops):
+            reason = "a distributed array that a loop makes in every iteration: declare it before the loop"
             self.problems.append((declaration.begin, declaration.end, reason))
             return
         if declaration.initial is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from homing.translate.openmp import clause_text
 from homing.translate.plan import clauses as table
@@ -11,11 +12,14 @@ from homing.translate.plan.array import Array
 from homing.translate.plan.model import LastValues, LoopPlan
 from homing.translate.tree import (
     Access,
+    Branch,
     Construct,
     Executable,
     Loop,
+    Node,
     Statement,
     statements,
+    walk,
 )
 from homing.translate.write.c_writer import CWriter
 from homing.translate.write.planned_text import followers
@@ -26,6 +30,16 @@ def _placed(layout: str, array: Array) -> str:
     declared = array.declaration
     volatile = re.search(r"\bvolatile\b", array.routine.source.text[declared.statement_begin : declared.end])
     return f"homing_place({layout}, {'(const void *)' if volatile else ''}{array.name});"
+
+
+def _blocks(body: list[Node]) -> Iterator[tuple[int, int]]:
+    """Where the statements stand that a loop or a branch holds, with all around them."""
+    for node in walk(body):
+        if isinstance(node, Branch):
+            begins = [head.begin for head, _ in node.arms]
+            yield from pairwise([*begins, node.end])
+        elif isinstance(node, Loop | Construct):
+            yield node.begin, node.end
 
 
 class PagesC(CWriter):
@@ -56,9 +70,9 @@ class PagesC(CWriter):
                 continue
             behind = [*self.again_inside(array, statement), _placed(self.layout(array), array)[:-1]]
             if (taking.begin, taking.end) != (statement.begin, statement.end):
-                self.edits.replace(taking.begin, taking.begin, "(")
-                behind.append(f"{array.name})")
-            self.edits.replace(taking.end, taking.end, "".join(f", {one}" for one in behind))
+                behind.append(array.name)
+            self.edits.replace(taking.begin, taking.begin, "(")
+            self.edits.replace(taking.end, taking.end, "".join(f", {one}" for one in behind) + ")")
 
     def _lifetime(self, statement: Statement) -> None:
         """Nothing is taken out."""
@@ -108,11 +122,23 @@ class PagesC(CWriter):
         """A region that does not share what it does not list, with loops that have a home."""
         del more  # variables of last values are declared inside
         directive = region.directive
-        layouts = sorted({self.layout(a) for a in self.arrays.values()})
+        layouts = self._layouts_at(region)
         kept = [clause_text(one) for one in directive.clauses]
         name = directive.name.replace("do", "for")
         text = " ".join([f"#pragma omp {name}", *kept, f"shared({', '.join(layouts)})"])
         self.edits.replace(directive.begin, directive.end, text)
+
+    def _layouts_at(self, node: Construct) -> list[str]:
+        """The layouts whose names mean something there: not those of blocks that it does not lie in."""
+        blocks = list(_blocks(self.routine.body))
+
+        def known(array: Array) -> bool:
+            place = self._place(array)
+            around = [(begin, end) for begin, end in blocks if begin <= place < end]
+            return place < node.begin and all(begin <= node.begin < end for begin, end in around)
+
+        own = [one for one in self.arrays.values() if one.routine is self.routine and not one.dummy]
+        return sorted(self.layout(one) for one in self.arrays.values() if one not in own or known(one))
 
     def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str], last: LastValues | None) -> None:
         directive = node.directive
@@ -122,7 +148,7 @@ class PagesC(CWriter):
         if node.parallel and not directive.clause("num_threads"):
             kept.append("num_threads(homing_threads())")
         if not table.shares_all(directive):
-            shared = sorted({self.layout(a) for a in self.arrays.values()})
+            shared = self._layouts_at(node)
             shared += last.shared if last and node.parallel else []
             kept.append(f"shared({', '.join(shared)})")
         name = table.without_simd(directive).replace("do", "for")
