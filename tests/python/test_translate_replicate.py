@@ -91,6 +91,31 @@ int main(void) {
 """
 
 
+PARAMETERS = """#include <stdio.h>
+static void gather(double *restrict y, const double *table, int const *at, int n, int m)
+{
+    for (int step = 0; step < 2; step++)
+#pragma homing replicate(table) extent(n)
+#pragma homing replicate(at) extent(n)
+#pragma omp parallel for
+        for (int i = 0; i < n; i++)
+            y[i] += table[at[i]] * m;
+}
+int main(void)
+{
+    double y[40] = {0}, table[40], s = 0;
+    int at[40];
+    for (int i = 0; i < 40; i++)
+        table[i] = i * i, at[i] = 7 * i % 9;
+    gather(y, table, at, 40, 3);
+    for (int i = 0; i < 40; i++)
+        s += y[i];
+    printf("%g\\n", s);
+    return 0;
+}
+"""
+
+
 def outputs(folder: Path, name: str, text: str) -> tuple[str, str, Result]:
     """What the program prints as it is, and translated, on three nodes."""
     (folder / name).write_text(text)
@@ -112,7 +137,7 @@ def outputs(folder: Path, name: str, text: str) -> tuple[str, str, Result]:
     return plain, run_command(["./program"], made, **environment), result
 
 
-@pytest.mark.parametrize(("name", "text"), [("gather.f90", FORTRAN), ("gather.c", C)])
+@pytest.mark.parametrize(("name", "text"), [("gather.f90", FORTRAN), ("gather.c", C), ("p.c", PARAMETERS)])
 def test_copies_hold_what_the_array_holds(name: str, text: str, tmp_path: Path) -> None:
     plain, made, _ = outputs(tmp_path, name, text)
     assert made == plain

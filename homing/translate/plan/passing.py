@@ -197,7 +197,7 @@ class Passing:
             return False
 
         declaration = callee.declarations.get(dummy)
-        if declaration is not None and array.rank == 1 and _is_pointer(callee, declaration):
+        if declaration is not None and array.rank == 1 and is_pointer(callee, declaration):
             declaration.bounds = [Bound("0", None, deferred=True)]
         if reference.subscripts is not None and self.in_place and dummy not in self.of(callee):
             return False  # what lies where it lay
@@ -259,7 +259,7 @@ def _later(array: Array, routine: Routine) -> bool:
     return array.declaration.begin > routine.begin and not any(begin < routine.end for begin in others)
 
 
-def _is_pointer(callee: Routine, declaration: Declaration) -> bool:
+def is_pointer(callee: Routine, declaration: Declaration) -> bool:
     """C: `double *x` among the arguments."""
     text = callee.source.text[declaration.statement_begin : declaration.begin]
     c = callee.source.form is d.Form.C

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from homing.translate.directives.model import Form, Replicate
 from homing.translate.openmp import clause_text
+from homing.translate.plan.passing import is_pointer
 from homing.translate.positions import Findings, Problem
 from homing.translate.source import Edits, wrap
 from homing.translate.targets.upm.interfaces import bytes_in_c, size, specifications
@@ -191,7 +192,8 @@ class _Writer:
     def _unfit(self, name: str, declaration: Declaration | None, construct: Construct) -> str | None:
         if declaration is None:
             return f"'{name}' is not declared here"
-        if not declaration.bounds and declaration.storage != "pointer":
+        pointer = declaration.storage == "pointer" or is_pointer(self.routine, declaration)
+        if not declaration.bounds and not pointer:
             return f"'{name}' is no array"
         hidden = hidden_in(construct, self.routine)
         for node in walk(construct.body):
