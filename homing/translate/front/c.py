@@ -143,6 +143,7 @@ class _Builder(Loops):
         self.routines: list[Routine] = []
         self.lines: set[int] = set()
         self.aliases: list[Alias] = []  # of the function
+        self.gives_reference = False  # C++: does the function return one?
         self.routine = Routine(os.path.basename(source.path), source, 0, len(source.text) + 1, module=True)
         self.places = Places(source)
         self.place = self.places.place
@@ -232,6 +233,7 @@ class _Builder(Loops):
         )
         self.routines.append(made)
         self.routine = made
+        self.gives_reference = cursor.result_type.kind in REFERENCES
         for child in cursor.get_children():
             if child.kind is CursorKind.PARM_DECL:
                 made.arguments.append(child.spelling)
@@ -448,9 +450,10 @@ class _Builder(Loops):
             made.kind, made.jump = Kind.JUMP, jump
             if jump == "goto":
                 made.targets = tuple(re.findall(r"goto\s+(\w+)", made.text))
+            access = Access.OTHER if self.gives_reference else Access.READ
             for child in cursor.get_children():
                 if child.kind.is_expression():
-                    self.expression(child, made.references, Access.READ, False, made)
+                    self.expression(child, made.references, access, False, made)
         elif condition:
             self.accesses.condition(cursor, made.references, False, made)
         else:

@@ -68,6 +68,9 @@ class SerialCode:
             if array.routine is self.work.routine
         ):
             return True
+        once = isinstance(node, Branch) and not any(isinstance(inner, Loop) for inner in walk([node]))
+        if once and any(self._returns_value(inner) for inner in statements([node])):
+            return True
         return bool(self._reaches(node))
 
     def _reaches(self, node: Node) -> list[str]:
@@ -91,6 +94,10 @@ class SerialCode:
         for node in nodes:
             if isinstance(node, Statement) and (node.label == CASE or self._forgets(node)):
                 flush()
+                continue
+            if isinstance(node, Statement) and self._returns_value(node):
+                flush()
+                self._return_value(node)
                 continue
             kept = self._kept_whole(node)
             if self._parallel_inside(node) and not kept:
@@ -265,8 +272,35 @@ class SerialCode:
                 reason = f"jumps to '{label}' in code that works on a gathered array: put the label before it"
                 self.work.wrong(one.begin, one.end, reason)
 
-    def _wrap(self, nodes: Sequence[Node], passed: Sequence[Reference] = ()) -> None:
-        """Gather before the nodes, release behind them. passed: what they use no more."""
+    def _returns_value(self, node: Statement) -> bool:
+        """C: does a function return what it computes of distributed arrays, and of nothing else?"""
+        if node.jump != "return" or self.work.source.form is not d.Form.C or self.work.routine.main:
+            return False
+        if self.work.passes(node) or self._reaches(node):
+            return False
+        return bool(self.work.touched([node]))
+
+    def _return_value(self, node: Statement) -> None:
+        """The value first, then the arrays are parts again: in a block that takes the statement's place."""
+        arrays, changed = self._gathered([node])
+        text = self.work.source.text
+        begin = node.begin + len("return")
+        value = self.work.writer.edits.take(begin, node.end).strip()
+        self.values += 1
+        name = added(f"hm_value_{self.values}")
+        lines, _ = self.work.writer.value_before(name, value)
+        before = self.work.writer.gather(arrays, ())
+        behind = self.work.writer.release(arrays, changed, ())
+        end = node.end + len(text[node.end :]) - len(text[node.end :].lstrip())
+        end = end + 1 if text[end : end + 1] == ";" else node.end
+        block = " ".join(["{", *before, *lines, *behind, f"return {name};", "}"])
+        self.work.writer.edits.replace(node.begin, end, block)
+        self._explain(node, arrays, changed)
+
+    def _gathered(
+        self, nodes: Sequence[Node], passed: Sequence[Reference] = ()
+    ) -> tuple[list[Array], list[Array]]:
+        """The arrays that nodes of serial code use, and those of them that they change."""
         found = [one for one in self.work.touched(nodes) if one not in passed]
         arrays: list[Array] = []
         changed: list[Array] = []
@@ -287,6 +321,19 @@ class SerialCode:
                 function = callee is not None or reference.argument_of not in self.work.arrays
                 if function and self.work.writer.may_write(reference, callee):
                     changed.append(array)
+        return arrays, changed
+
+    def _explain(
+        self, first: Node, arrays: Sequence[Array], changed: Sequence[Array], anew: Sequence[Array] = ()
+    ) -> None:
+        self.work.fresh.wrote(array.name for array in changed)
+        gathered, dealt_out, made = (tuple(one.name for one in each) for each in (arrays, changed, anew))
+        place = self.work.place(first.begin)
+        self.work.steps.append(SerialPlan(place, self.work.routine.name, gathered, dealt_out, made))
+
+    def _wrap(self, nodes: Sequence[Node], passed: Sequence[Reference] = ()) -> None:
+        """Gather before the nodes, release behind them. passed: what they use no more."""
+        arrays, changed = self._gathered(nodes, passed)
         self._jumped_into(nodes)
         first, last = nodes[0], nodes[-1]
         if crowded(self.work.routine, first, last, self._parallel_inside):
@@ -303,10 +350,7 @@ class SerialCode:
         self.work.before(first.begin, self.work.writer.gather(arrays, anew))
         deal_out_before_jumps(self.work, nodes, lambda: self.work.writer.release(arrays, changed, anew))
         self.work.after(last.end, self.work.writer.release(arrays, changed, anew), first.begin)
-        self.work.fresh.wrote(array.name for array in changed)
-        gathered, dealt_out, made = (tuple(one.name for one in each) for each in (arrays, changed, anew))
-        place = self.work.place(first.begin)
-        self.work.steps.append(SerialPlan(place, self.work.routine.name, gathered, dealt_out, made))
+        self._explain(first, arrays, changed, anew)
 
 
 def _entered(nodes: Sequence[Node]) -> Iterator[Statement]:
