@@ -290,6 +290,7 @@ class Routine:
     prototypes: list[Prototype] = field(default_factory=list)  # of a C file
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     freeing: dict[str, set[int]] = field(default_factory=dict)  # C file: arguments that a header's free
+    quiet: dict[str, frozenset[str]] = field(default_factory=dict)  # C file: see front/c_quiet.py
     releasing: dict[str, set[int]] = field(default_factory=dict)  # C file: those that prototypes' may free
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     again: dict[str, list[Declaration]] = field(default_factory=dict)  # C file: other ones of its variables

@@ -33,6 +33,7 @@ from homing.translate.front.c_memory import (
 from homing.translate.front.c_places import Places, declarator
 from homing.translate.front.c_plain import check_plain
 from homing.translate.front.c_pragmas import pragmas_of
+from homing.translate.front.c_quiet import quiet_calls
 from homing.translate.front.cxx import INPUT, OUTPUT, REFERENCES, Unlike, children, qualified
 from homing.translate.front.includes import check_includes
 from homing.translate.front.libclang import ARRAYS, MACROS, other_headers, raising_callbacks, survives
@@ -169,6 +170,9 @@ class _Builder(Loops):
                     scope.headers[self.name(cursor)] = file.name
                     if cursor.is_definition() and not cursor.location.is_in_system_header:
                         scope.freeing[self.name(cursor)] = freed_arguments(cursor, scope.freeing)
+                        calls = quiet_calls(cursor, self.cxx)
+                        if calls is not None:
+                            scope.quiet[self.name(cursor)] = calls
                 continue
             self.lines.add(self.source.line_start(self.begin(cursor)))
             if kind is CursorKind.FUNCTION_DECL:

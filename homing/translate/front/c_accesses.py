@@ -14,7 +14,7 @@ from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import Access, Kind, Reference, Statement, Subscript
 
 #: libclang's numbers of unary operators (CXUnaryOperatorKind).
-_COUNTING, _ADDRESS, _DEREFERENCE, _NOT = (1, 2, 3, 4), 5, 6, 10
+COUNTING, _ADDRESS, _DEREFERENCE, _NOT = (1, 2, 3, 4), 5, 6, 10
 _TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
 _ASSIGNMENTS = (BinaryOperator.Assign,)
 _POINTERS = (TypeKind.POINTER, *ARRAYS)
@@ -144,7 +144,7 @@ class Accesses:
         operand = next(iter(cursor.get_children()))
         count, wanted = len(found), access
         operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor)
-        if operator in _COUNTING:
+        if operator in COUNTING:
             access = Access.UPDATE
             into.kind = Kind.ASSIGNMENT
         elif operator == _ADDRESS:
@@ -298,7 +298,7 @@ def is_calm(cursor: Cursor) -> bool:
         if inner.kind is CursorKind.BINARY_OPERATOR and inner.binary_operator in _ASSIGNMENTS:
             return False
         if inner.kind is CursorKind.UNARY_OPERATOR:
-            if cindex.conf.lib.clang_getCursorUnaryOperatorKind(inner) in _COUNTING:
+            if cindex.conf.lib.clang_getCursorUnaryOperatorKind(inner) in COUNTING:
                 return False
         elif inner.kind not in _CALM:
             return False

@@ -72,10 +72,13 @@ _MATH = _words("""
     ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround nan nearbyint nextafter pow
     remainder rint round scalbn sin sinh sqrt tan tanh tgamma trunc
 """)
-_C_HARMLESS = frozenset(name + suffix for name in _MATH for suffix in ("", "f", "l")) | _words("""
-    __assert_fail abs aligned_alloc assert calloc free isalpha isdigit isfinite isinf isnan isspace labs llabs
-    malloc memcmp realloc std::abs std::clamp std::max std::min std::move std::swap strcmp strlen strncmp
-    tolower toupper
+#: They do nothing but compute a value.
+_C_COMPUTES = frozenset(name + suffix for name in _MATH for suffix in ("", "f", "l")) | _words("""
+    abs isalpha isdigit isfinite isinf isnan isspace labs llabs memcmp std::abs std::clamp std::max std::min
+    strcmp strlen strncmp tolower toupper
+""")
+_C_HARMLESS = _C_COMPUTES | _words("""
+    __assert_fail aligned_alloc assert calloc free malloc realloc std::move std::swap
 """)
 #: They write what their first argument means, and nothing else.
 _C_INTO_FIRST = _words("memcpy memmove memset snprintf sprintf strcat strcpy strncpy")
@@ -136,7 +139,7 @@ class Effects:
         for reference in statement.references:
             if reference.access in _WRITES or (
                 not reference.only_read
-                and (reference.access is Access.OTHER or self._written_by_callee(reference, c))
+                and (reference.access is Access.OTHER or self._written_by_callee(routine, reference, c))
             ):
                 yield _write(routine, statement, reference)
         for name, where in self._called(routine, statement):
@@ -147,15 +150,15 @@ class Effects:
             elif callee is None:
                 if name.startswith("*") or _any_procedure(routine, name):
                     yield Act(What.POINTER, name.removeprefix("*"), *where)
-                else:
+                elif not _quiet(routine, name):
                     yield from _unknown(name, where, c)
 
-    def _written_by_callee(self, reference: Reference, c: bool) -> bool:
+    def _written_by_callee(self, routine: Routine, reference: Reference, c: bool) -> bool:
         name = reference.argument_of or ""
         callee = self.routines.get(name)
         if callee is not None:
             return reference.argument_index in self.of(callee).arguments
-        if reference.access is not Access.ARGUMENT:
+        if reference.access is not Access.ARGUMENT or _quiet(routine, name):
             return False
         if c and name in _C_HARMLESS | _C_IO | _C_ENDS:
             return name in ("fread", "fgets", "scanf", "fscanf", "gets")
@@ -174,6 +177,21 @@ class Effects:
             elif _unknown_function(routine, reference):
                 found.setdefault(reference.name, (reference.begin, reference.end))
         yield from found.items()
+
+
+def _quiet(routine: Routine, name: str) -> bool:
+    """C: is it a function of a header that writes nothing, nor does anything that it calls?"""
+    known = routine.parent.quiet if routine.parent is not None else routine.quiet
+    waiting, seen = [name], set[str]()
+    while waiting:
+        one = waiting.pop()
+        if one in seen or (seen and one in _C_COMPUTES):
+            continue
+        seen.add(one)
+        if one not in known:
+            return False
+        waiting += known[one]
+    return True
 
 
 def _unknown(name: str, where: tuple[int, int], c: bool) -> Iterator[Act]:
