@@ -171,6 +171,53 @@ def test_bytes_of_whole_arrays(workshop: Workshop, tmp_path: Path) -> None:
         assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
 
 
+AGAIN = """#include <stdio.h>
+#include <stdlib.h>
+#define N 30
+static double *a, *b;
+#pragma homing distribute a[block] extent(N), b[block] extent(N)
+static void grow(void)
+{
+    if (a == NULL) a = malloc(N * sizeof *a);
+    if (!b) b = calloc(N, sizeof *b);
+}
+static void drop(void)
+{
+    free(a);
+    free(b);
+    a = NULL;
+    b = NULL;
+}
+int main(void)
+{
+    double s = 0;
+    grow();
+    grow();
+    for (int step = 0; step < 2; step++) {
+#pragma omp parallel for
+        for (int i = 0; i < N; i++) a[i] = i;
+#pragma omp parallel for
+        for (int i = 0; i < N; i++) b[i] += a[i];
+        for (int i = 0; i < N; i++) s += b[i];
+        drop();
+        grow();
+    }
+    printf("%g\\n", s);
+    drop();
+    return 0;
+}
+"""
+
+
+def test_memory_that_functions_free_and_take_again(workshop: Workshop, tmp_path: Path) -> None:
+    source = tmp_path / "p.c"
+    source.write_text(AGAIN)
+    expected = workshop.printed(source)
+    for target in ("spmd", "pages"):
+        made, _ = workshop.translated(source, target)
+        assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
+
+
 ZEROS = """{declared}
 #pragma homing distribute u[block] extent(n)
     for (int k = 0; k < 2; k++) {{

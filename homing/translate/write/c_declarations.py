@@ -122,9 +122,12 @@ class CDeclarations(RoutineText):
 
     def made_again(self, array: Array, statement: Statement) -> list[str]:
         """The layout of memory that the statement takes, where free may have come before it."""
+        every = [one for unit in self.distributions.units for one in unit.routines]
         freed = any(
             one.kind is Kind.DEALLOCATE and any(r.name == array.name for r in one.references)
-            for one in statements(self.routine.body)
+            for routine in every
+            if self.distributions.of(routine).get(array.name) is array
+            for one in statements(routine.body)
         )
         if not freed or array.dummy or array.origin is None or statement.begin < self._end(array.origin):
             return []
