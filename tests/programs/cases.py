@@ -113,6 +113,9 @@ CASES: list[Case] = [
     # libomp's own fork handler waits for the lock that a thread holds while it starts a team: such a program
     # hangs without homing, too.
     Case("timer", ("fork",), variants=("gcc",)),
+    *_modes(
+        "masked_wait", "ppoll pselect epoll suspend ppoll:number pselect:number epoll:number suspend:number"
+    ),
     Case("collector"),
     Case("timer", ("thread",), works=False),  # its threads block every signal: windows are off
     *_modes("crash", "null serial overflow raise kill ignored readonly freed", status=SEGV),
@@ -144,7 +147,7 @@ CASES: list[Case] = [
     # control flow and stacks
     Case("jump"),
     *_modes("little_stack", "thread coroutine", variants=("gcc",)),
-    *_modes("coroutine", "context thread masked setcontext switch"),
+    *_modes("coroutine", "context thread masked setcontext switch beside"),
     # memory
     *_modes("remap", "realloc free calloc align mmap mremap munmap churn"),
     *_modes("moved", "away hole file dontneed hugepage free nohugepage fork"),

@@ -4,6 +4,7 @@
 #include "hooks/export.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <pthread.h>
 
 namespace homing::hooks {
@@ -12,25 +13,11 @@ namespace {
 constinit std::atomic<bool> translates{false};
 constinit thread_local bool looked_here = false;
 
-/// A set of the program's as the kernel gets it. The copy is ours: in a watched array, the program's would be
-/// a bad address to the kernel.
-class Given {
-  public:
-    explicit Given(const sigset_t* set) noexcept : there_(set != nullptr) {
-        if (set) put_mask(set_, for_kernel(get_mask(*set)));
-    }
-    sigset_t* get() noexcept { return there_ ? &set_ : nullptr; }
-
-  private:
-    bool there_;
-    sigset_t set_{};
-};
-
 template <class Function>
 int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noexcept {
     if (!translates_masks()) return call(how, set, old);
     let_faults_through_here();
-    Given given{set};
+    GivenMask given{set};
     // One that was sent while it was blocked is blocked in the kernel, too (fault_handler.cpp).
     if (how == SIG_UNBLOCK && set && ::sigismember(set, SIGSEGV) == 1) ::sigaddset(given.get(), SIGSEGV);
     sigset_t before{};
@@ -68,6 +55,40 @@ long mask_call_by_number(const long* arguments) noexcept {
                      how, set, old);
 }
 
+MaskedWait::MaskedWait(long number, long* arguments) noexcept {
+    switch (number) {
+    case SYS_rt_sigsuspend:
+        translate(arguments[0], arguments[1]);
+        return;
+    case SYS_ppoll:
+        translate(arguments[3], arguments[4]);
+        return;
+    case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+#endif
+        translate(arguments[4], arguments[5]);
+        return;
+    case SYS_pselect6:
+        if (!translates_masks() || arguments[5] == 0) return;
+        std::memcpy(&pair_, reinterpret_cast<const void*>(arguments[5]), sizeof pair_);
+        translate(pair_.set, pair_.bytes);
+        arguments[5] = reinterpret_cast<long>(&pair_);
+        return;
+    default:
+        return;
+    }
+}
+
+/// What is no mask is for the kernel to say.
+void MaskedWait::translate(long& set, long bytes) noexcept {
+    if (!translates_masks() || set == 0 || bytes != sizeof(Mask)) return;
+    sigset_t programs{};
+    std::memcpy(&programs, reinterpret_cast<const void*>(set), sizeof(Mask));
+    given_ = GivenMask{&programs};
+    set = reinterpret_cast<long>(given_.get());
+}
+
 } // namespace homing::hooks
 
 using namespace homing::hooks;
@@ -87,7 +108,7 @@ HOMING_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexc
 HOMING_EXPORT int sigsuspend(const sigset_t* mask) {
     static constinit Real<int(const sigset_t*)> real{"sigsuspend"};
     if (!translates_masks()) return real(mask);
-    Given given{mask};
+    GivenMask given{mask};
     return real(given.get());
 }
 
@@ -96,7 +117,7 @@ HOMING_EXPORT int pthread_attr_setsigmask_np(pthread_attr_t* attribute, const si
     static constinit Real<int(pthread_attr_t*, const sigset_t*)> real{"pthread_attr_setsigmask_np"};
     if (!real.get()) return ENOSYS;
     if (!translates_masks()) return real(attribute, mask);
-    Given given{mask};
+    GivenMask given{mask};
     return real(attribute, given.get());
 }
 

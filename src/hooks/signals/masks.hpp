@@ -42,6 +42,37 @@ constexpr Mask for_program(Mask kernel) noexcept {
 
 /// Are masks translated in this process?
 bool translates_masks() noexcept;
+
+/// A set of the program's as the kernel gets it. The copy is ours: in a watched array, the program's would be
+/// a bad address to the kernel.
+class GivenMask {
+  public:
+    explicit GivenMask(const sigset_t* set) noexcept : there_(set != nullptr) {
+        if (set) put_mask(set_, for_kernel(get_mask(*set)));
+    }
+    sigset_t* get() noexcept { return there_ ? &set_ : nullptr; }
+
+  private:
+    bool there_;
+    sigset_t set_{};
+};
+
+/// A system call by its number that waits under a mask of the program's (sigsuspend, ppoll, ...): while it
+/// lives, the arguments have the mask as the kernel gets it.
+class MaskedWait {
+  public:
+    MaskedWait(long number, long* arguments) noexcept;
+
+  private:
+    void translate(long& set, long bytes) noexcept;
+
+    GivenMask given_{nullptr};
+    struct {
+        long set;
+        long bytes;
+    } pair_{}; ///< pselect6(2) has six arguments without them
+};
+
 void translate_masks() noexcept;
 /// A thread that blocked SIGSEGV before masks were translated, or inherited that: its mask is translated now.
 /// Once for each thread; what it does later past the C library stays as it is.

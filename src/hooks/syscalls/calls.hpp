@@ -22,6 +22,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <tuple>
@@ -82,6 +83,12 @@ template <class T> bytes objects(T* memory, std::size_t count) noexcept {
 
 /// A count that is negative by mistake: the kernel says so.
 inline std::size_t length(int given) noexcept { return given > 0 ? static_cast<std::size_t>(given) : 0; }
+
+/// A set of descriptors below n: whole words, which may be more than an fd_set has.
+inline bytes set(const fd_set* descriptors, int n) noexcept {
+    constexpr int word = 8 * sizeof(long);
+    return {descriptors, n > 0 ? static_cast<std::size_t>((n + word - 1) / word) * sizeof(long) : 0};
+}
 
 /// Memory of calls that take a while anyway: what is said of it need not be part of every hook.
 struct seldom : bytes {};

@@ -197,6 +197,13 @@ bool SystemCall::lend(InFlight& call) const noexcept {
     case SYS_ppoll:
         return uses(objects(at<pollfd>(a), size(b)), structure(number == SYS_ppoll ? c : 0),
                     structure(number == SYS_ppoll ? d : 0));
+    case SYS_pselect6: {
+        const int n = static_cast<int>(a);
+        return uses(set(at<fd_set>(b), n), set(at<fd_set>(c), n), set(at<fd_set>(d), n), structure(e),
+                    structure(f));
+    }
+    case SYS_rt_sigsuspend:
+        return uses(structure(a));
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
 #endif
@@ -295,6 +302,7 @@ HOMING_HOOK(syscall, (long number, ...)) {
         errno = static_cast<int>(-result);
         return -1;
     }
+    const MaskedWait masked(number, arguments);
     homing::InFlight call;
     if (SystemCall{number, arguments}.lend(call)) {
         homing::Windows::begin(call);

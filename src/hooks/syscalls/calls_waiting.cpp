@@ -1,4 +1,5 @@
 // Calls that wait: for events, for time, for signals, for children, for semaphores of System V.
+#include "hooks/signals/masks.hpp"
 #include "hooks/syscalls/calls.hpp"
 
 #include <aio.h>
@@ -25,27 +26,40 @@ pid_t __wait(int*);
 pid_t __waitpid(pid_t, int*, int);
 }
 
-namespace {
-/// A set of descriptors below n: whole words, which may be more than an fd_set has.
-homing::hooks::bytes set(const fd_set* descriptors, int n) noexcept {
-    constexpr int word = 8 * sizeof(long);
-    return {descriptors, n > 0 ? static_cast<std::size_t>((n + word - 1) / word) * sizeof(long) : 0};
-}
-} // namespace
-
 HOMING_CALL3(poll, objects(a, b))
 HOMING_CALL3(__poll, objects(a, b))
 HOMING_CALL4(__poll_chk, objects(a, b))
-HOMING_CALL4(ppoll, objects(a, b), object(c), object(d))
-HOMING_CALL5(__ppoll_chk, objects(a, b), object(c), object(d))
 HOMING_CALL5(select, set(b, a), set(c, a), set(d, a), object(e))
 HOMING_CALL5(__select, set(b, a), set(c, a), set(d, a), object(e))
-HOMING_CALL6(pselect, set(b, a), set(c, a), set(d, a), object(e), object(f))
 HOMING_CALL4(epoll_ctl, object(d))
 HOMING_CALL4(epoll_wait, objects(b, length(c)))
-HOMING_CALL5(epoll_pwait, objects(b, length(c)), object(e))
+
+// These wait under a mask of the program's. A handler that runs meanwhile may touch an array, so the kernel
+// gets a mask that lets the fault through, as of sigprocmask (hooks/signals/masks.hpp).
+#define HOMING_WAIT(name, parameters, memory, mask, ...)                                                     \
+    HOMING_HOOK(name, parameters) {                                                                          \
+        using namespace homing::hooks;                                                                       \
+        static constinit Real<Signature<&::name>::Function> real{#name};                                     \
+        if (!real.is_ready()) return early(real, __VA_ARGS__);                                               \
+        const bool translated = translates_masks();                                                          \
+        GivenMask given{translated ? mask : nullptr};                                                        \
+        if (translated) mask = given.get();                                                                  \
+        homing::InFlight call;                                                                               \
+        begin(call, HOMING_LIST memory);                                                                     \
+        return finish(call, real, __VA_ARGS__);                                                              \
+    }
+
+HOMING_WAIT(ppoll, (pollfd * a, nfds_t b, const timespec* c, const sigset_t* d), (objects(a, b), object(c)),
+            d, a, b, c, d)
+HOMING_WAIT(__ppoll_chk, (pollfd * a, nfds_t b, const timespec* c, const sigset_t* d, std::size_t e),
+            (objects(a, b), object(c)), d, a, b, c, d, e)
+HOMING_WAIT(pselect, (int a, fd_set* b, fd_set* c, fd_set* d, const timespec* e, const sigset_t* f),
+            (set(b, a), set(c, a), set(d, a), object(e)), f, a, b, c, d, e, f)
+HOMING_WAIT(epoll_pwait, (int a, epoll_event* b, int c, int d, const sigset_t* e), (objects(b, length(c))), e,
+            a, b, c, d, e)
 #if __GLIBC_PREREQ(2, 35)
-HOMING_CALL5(epoll_pwait2, objects(b, length(c)), object(d), object(e))
+HOMING_WAIT(epoll_pwait2, (int a, epoll_event* b, int c, const timespec* d, const sigset_t* e),
+            (objects(b, length(c)), object(d)), e, a, b, c, d, e)
 #endif
 
 HOMING_CALL2(nanosleep, object(a), object(b))
