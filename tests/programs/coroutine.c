@@ -4,7 +4,8 @@
 //
 // context | thread (pthread_attr_setstack) | masked (coroutines that block all signals) | setcontext (and not
 // swapcontext) | switch (a change of stacks in assembly, which nobody can see: Boost.Context, Argobots and
-// Qthreads do so)
+// Qthreads do so) | beside (the same in a process that has had a thread before its first region: the C
+// library's own handlers of signals, which come with it, ask for an alternate stack)
 #include "core.h"
 #include <pthread.h>
 #include <signal.h>
@@ -111,8 +112,16 @@ static void* threaded(void* result) {
     return NULL;
 }
 
+static void* nothing(void* argument) { return argument; }
+
 int main(int count, char** arguments) {
     const char* how = count > 1 ? arguments[1] : "context";
+    const int beside = strcmp(how, "beside") == 0;
+    if (beside) {
+        pthread_t thread;
+        expect(pthread_create(&thread, NULL, nothing, NULL) == 0, "a thread");
+        pthread_join(thread, NULL);
+    }
     core_start();
     for (int t = 0; t < threads; ++t) {
         make(t, strcmp(how, "masked") == 0);
@@ -133,7 +142,7 @@ int main(int count, char** arguments) {
 #pragma omp parallel num_threads(threads) reduction(+ : seen)
         {
             const int t = omp_get_thread_num();
-            if (strcmp(how, "switch") == 0)
+            if (beside || strcmp(how, "switch") == 0)
                 run_switched(t);
             else if (strcmp(how, "setcontext") == 0)
                 run_set(t);

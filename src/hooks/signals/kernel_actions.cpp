@@ -30,6 +30,13 @@ void let_faults_through(int signal, KernelAction found) noexcept {
     }
 }
 
+/// The C library's own, for cancelling threads and for setuid(): they run well on any stack, ours too, and
+/// come with the first thread (glibc: SIGSETXID with SA_ONSTACK).
+bool is_librarys(int signal) noexcept {
+    constexpr int first = 32;
+    return signal >= first && signal < SIGRTMIN;
+}
+
 } // namespace
 
 bool read_action(int signal, KernelAction& action) noexcept {
@@ -41,7 +48,7 @@ void let_faults_through_handlers() noexcept {
     for (int signal = 1; signal < _NSIG; ++signal) {
         KernelAction action{};
         if (signal == SIGSEGV || !read_action(signal, action) || !has_handler(action)) continue;
-        asks |= (action.flags & SA_ONSTACK) != 0;
+        asks |= (action.flags & SA_ONSTACK) != 0 && !is_librarys(signal);
         if (action.mask & segv) let_faults_through(signal, action);
     }
     asks_for_stack.store(asks, std::memory_order_relaxed);
