@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/inside.hpp"
+#include "base/next_below.hpp"
 #include "base/raw_calls.hpp"
 #include "base/running_time.hpp"
 #include "sources/windows_using.hpp"
@@ -171,7 +172,7 @@ void Windows::give_way(InFlight call) noexcept {
 
 void Windows::exclude(Range range) noexcept {
     // Claim a place first, then publish in order: callers are few and open() only reads what is published.
-    const int at = excluded_claimed_.fetch_add(1, std::memory_order_acq_rel);
+    const int at = next_below(excluded_claimed_, max_excluded);
     if (at >= max_excluded) {
         forbid("the program protects or unmaps parts of its arrays itself, too often to follow");
         return;

@@ -1,6 +1,7 @@
 #include "hooks/signals/stacks.hpp"
 
 #include "base/inside.hpp"
+#include "base/next_below.hpp"
 #include "base/raw_calls.hpp"
 #include "base/regions.hpp"
 #include "engine/engine.hpp"
@@ -204,7 +205,7 @@ void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
         if (stacks[i].begin.load(std::memory_order_acquire) == address &&
             stacks[i].bytes.load(std::memory_order_acquire) >= bytes)
             return;
-    const int at = stack_count.fetch_add(1, std::memory_order_acq_rel);
+    const int at = next_below(stack_count, most_stacks + 1); // the last one: there were too many
     if (at < most_stacks) {
         stacks[at].bytes.store(bytes, std::memory_order_release);
         stacks[at].begin.store(address, std::memory_order_release);
