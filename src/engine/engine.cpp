@@ -115,8 +115,7 @@ void Engine::iteration_boundary(Basis basis) {
         close_window(); // what is decided now looks at pages and moves them
         const std::uint64_t moved_before = statistics_.moved;
         end_observing();
-        record_iteration(now, round_references_, statistics_.moved - moved_before);
-        record_overhead(record::now());
+        record_round(now, round_references_, statistics_.moved - moved_before);
         stability_.cost(observation_cost() - round_cost_begin_);
     }
     next_iteration();

@@ -19,6 +19,7 @@
 #include "base/running_time.hpp"
 #include "kernel/balancing.hpp"
 #include "kernel/kernel.hpp"
+#include "kernel/move_rows.hpp"
 #include "kernel/mover.hpp"
 #include "kernel/placement.hpp"
 #include "machine/costs.hpp"
@@ -290,7 +291,7 @@ class Engine final : public phases::Listener {
     void estimate_traffic();
     /// Rows of what is known of areas' remote shares; all: also where little is new.
     void record_estimates(bool all);
-    void record_iteration(double now, std::uint64_t references, std::uint64_t moved);
+    void record_round(double now, std::uint64_t references, std::uint64_t moved);
     void record_overhead(double now) noexcept;
     void record_totals(double now) noexcept;
     /// Something went wrong inside homing: the program goes on without it.
@@ -311,6 +312,8 @@ class Engine final : public phases::Listener {
     RegionTable regions_;
     PlaceTable places_;
     TouchRecord touch_record_;
+    MoveRows move_rows_;
+    record::RowPace round_pace_;
     PolicyKeeper policies_;
     std::unique_ptr<Windows> windows_;
     std::unique_ptr<ReferenceSource> sampled_; ///< pmu or hint-faults

@@ -26,9 +26,6 @@ constexpr std::uint64_t sample_on_the_way = 256;
 /// Of very many areas together, and of each of them at the least.
 constexpr std::uint64_t placement_samples = std::uint64_t{1} << 17;
 constexpr std::uint64_t least_placement_sample = 16;
-/// An iteration has a row where a round of observation ended with it (at rest none does): up to this number
-/// each of them, then those in which something was seen or moved.
-constexpr std::uint32_t recorded_iterations = 2000;
 /// Naps of a millisecond that the end of the process waits for the helper.
 constexpr int most_naps = 2500;
 
@@ -39,8 +36,10 @@ std::uint32_t state_of(policy::Activity activity, const policy::Stability& stabi
 
 } // namespace
 
-void Engine::record_iteration(double now, std::uint64_t references, std::uint64_t moved) {
-    if (iteration_ > recorded_iterations && moved == 0 && references == 0) return;
+/// At rest no round ends. Late in a run only those have rows in which something was seen or moved.
+void Engine::record_round(double now, std::uint64_t references, std::uint64_t moved) {
+    if (iteration_ > record::RowPace::all && moved == 0 && references == 0) return;
+    if (!round_pace_.next()) return;
     record::append(record::iteration_row{.number = iteration_,
                                          .time = iteration_begin_,
                                          .seconds = now - iteration_begin_,
@@ -50,6 +49,7 @@ void Engine::record_iteration(double now, std::uint64_t references, std::uint64_
                                          .references = references,
                                          .moved = moved,
                                          .overhead_seconds = spent_in_iteration_});
+    record_overhead(record::now());
 }
 
 void Engine::record_overhead(double now) noexcept {
@@ -93,7 +93,7 @@ void Engine::record_homes(WatchedArea& area, std::uint32_t when) {
 }
 
 void Engine::record_move(WatchedArea& area, std::uint64_t pages) {
-    if (pages * placement_sample >= area.base_pages()) record_placement(area, 2);
+    if (move_rows_.told(area.id) && pages * placement_sample >= area.base_pages()) record_placement(area, 2);
 }
 
 void Engine::record_refusal(std::uint32_t area, int error, std::uint64_t pages) {
@@ -110,18 +110,7 @@ void Engine::pages_placed(Range range, const PlacementResult& result) noexcept {
 }
 
 void Engine::record_moves(std::uint32_t area, std::uint64_t wanted, const Moves& moves) {
-    record::append(record::move_row{.area = area,
-                                    .time = record::now(),
-                                    .wanted = wanted,
-                                    .moved = moves.moved,
-                                    .refused = moves.refused,
-                                    .bytes = moves.moved * page_bytes(),
-                                    .seconds = moves.seconds,
-                                    .longest_call_seconds = moves.longest_call,
-                                    .calls = moves.calls,
-                                    .iteration = iteration_});
-    for (const auto& [error, pages] : moves.errors)
-        record_refusal(area, error, pages);
+    move_rows_.add(area, wanted, moves, iteration_);
     statistics_.moved += moves.moved;
     statistics_.refused += moves.refused;
     statistics_.moving += moves.seconds;
@@ -218,6 +207,7 @@ void Engine::finish() noexcept {
         if (mechanism_) mechanism_->process_ends(*this);
     });
     attempt([&] {
+        move_rows_.write_rest(iteration_);
         for (const auto& area : watch_.areas()) { // what would have been tried once more
             const std::uint64_t pages = area->refused.waiting() * (area->granule / page_bytes());
             if (pages > 0) record_refusal(area->id, area->refused.error(), pages);

@@ -49,6 +49,17 @@ template <class Function> class Runs {
 
 } // namespace
 
+Moves& Moves::operator+=(const Moves& others) {
+    moved += others.moved;
+    refused += others.refused;
+    calls += others.calls;
+    seconds += others.seconds;
+    longest_call = std::max(longest_call, others.longest_call);
+    for (const auto& [error, pages] : others.errors)
+        errors[error] += pages;
+    return *this;
+}
+
 Mover::Mover(Kernel& kernel, const NodeMap& nodes)
     : kernel_(kernel), nodes_(nodes), batch_(std::max(smallest_batch, first_batch_bytes / page_bytes())) {
     pages_.reserve(largest_batch);

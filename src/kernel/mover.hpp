@@ -22,6 +22,8 @@ struct Moves {
     double seconds = 0;
     double longest_call = 0;
     std::map<int, std::uint64_t> errors; ///< refused pages by errno
+
+    Moves& operator+=(const Moves& others);
 };
 
 struct MoveResult : Moves {

@@ -12,9 +12,6 @@
 namespace homing::replay {
 namespace {
 
-/// So many batches of moves have a row each; then as many as this share a row.
-constexpr std::uint64_t single_rows = 512;
-constexpr std::uint64_t batches_in_row = 64;
 /// Calls of record in a recording: a program that records in every iteration and never replays ends there.
 /// 280 bytes each.
 constexpr std::size_t most_records = std::size_t{1} << 14;
@@ -43,16 +40,6 @@ PageMove move_of(const Engine& engine, const WatchedArea& area, std::uint64_t gr
     move.pages = std::max<std::uint64_t>(1, area.granule / page_bytes());
     move.target = engine.nodes().system(to);
     return move;
-}
-
-void add(Moves& sum, const Moves& moves) {
-    sum.moved += moves.moved;
-    sum.refused += moves.refused;
-    sum.calls += moves.calls;
-    sum.seconds += moves.seconds;
-    sum.longest_call = std::max(sum.longest_call, moves.longest_call);
-    for (const auto& [error, pages] : moves.errors)
-        sum.errors[error] += pages;
 }
 
 } // namespace
@@ -150,15 +137,9 @@ Moves Replayer::send(Engine& engine, std::vector<PageMove>& moves) {
             windows->release(range_of(move.page, move.pages * page_bytes()));
     engine.pages_placed(); // homes that were seen before hold no more
     move_each(engine.kernel(), moves, result, [&engine] { engine.pause_source(); });
-    account(engine, result);
+    if (const std::uint64_t wanted = result.moved + result.refused; wanted > 0)
+        engine.record_moves(Engine::many_areas, wanted, result);
     return result;
-}
-
-void Replayer::account(Engine& engine, const Moves& moves) {
-    add(to_come_, moves);
-    if (++rows_ > single_rows && rows_ % batches_in_row != 0) return;
-    const Moves sum = std::exchange(to_come_, {});
-    if (sum.moved + sum.refused > 0) engine.record_moves(Engine::many_areas, sum.moved + sum.refused, sum);
 }
 
 Outcome Replayer::replay(Engine& engine) {

@@ -92,7 +92,6 @@ class Replayer {
     void make_plans(Engine& engine);
     Outcome move_for(Engine& engine, std::size_t number);
     Moves send(Engine& engine, std::vector<PageMove>& moves);
-    void account(Engine& engine, const Moves& moves);
     void say_once(Said what, const char* text);
     static void write_row(const Phase& phase, std::size_t number, std::size_t phases);
 
@@ -107,8 +106,6 @@ class Replayer {
     bool iterations_called_ = false; ///< by the program
     bool held_back_ = false;         ///< pages do not move at iterations
     unsigned said_ = 0;
-    Moves to_come_; ///< moves that have no row yet: programs may have thousands of phases in an iteration
-    std::uint64_t rows_ = 0;
 };
 
 // For the program's own calls (hooks/api).

@@ -269,6 +269,32 @@ TEST_F(NextTouchTest, EveryRegionHasItsOwnTurns) {
     EXPECT_EQ(program.right(program.block()), program.pages());
 }
 
+/// A program whose pages move for as long as it runs: what is written of it grows as the logarithm of that.
+TEST_F(NextTouchTest, ARecordOfMovesThatNeverEndIsShortAndTellsAllOfThem) {
+    const Recorded recorded;
+    const Variable arm("HOMING_ARM", "every-region");
+    const Variable guard("HOMING_GUARD", "off");
+    Program program(32);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    constexpr int iterations = 6000;
+    for (int i = 0; i < iterations; ++i)
+        program.iterate(1, [i](std::size_t) { return i % nodes; });
+    const std::uint64_t moved = program.simulated.pages_moved();
+    EXPECT_GT(moved, std::uint64_t{iterations} * program.pages() / 2);
+    program.engine->finish();
+    std::uint64_t told = 0;
+    const auto moves = recorded.rows<record::move_row>();
+    for (const record::move_row& row : moves)
+        told += row.moved;
+    EXPECT_EQ(told, moved);
+    constexpr std::size_t most = record::RowPace::all + 32;
+    EXPECT_LT(moves.size(), most);
+    EXPECT_LT(recorded.rows<record::iteration_row>().size(), most);
+    EXPECT_LT(recorded.rows<record::overhead_row>().size(), most);
+    EXPECT_GT(moves.size(), record::RowPace::all) << "the first ones are told one by one";
+}
+
 TEST_F(EngineTest, NextTouchOfMoreThanAWindowHoldsGoesOn) {
     const Variable granule("HOMING_GRANULE", "4096");
     const Variable mechanism("HOMING_MECHANISM", "observe");
