@@ -106,8 +106,6 @@ bool is_mapped(Range range);
 /// Is it, and of one object: of one file, with the zeros after its data, or of none? No array of a program's
 /// is of two.
 bool is_of_one_object(Range range);
-/// Whether many (ascending, disjoint) are mapped, by one look.
-std::vector<bool> are_mapped(std::span<const Range> ranges);
 
 /// Bytes of a transparent huge page, as the kernel maps one by one entry: 2 MiB with base pages of 4 KiB, 512
 /// MiB with 64 KiB.

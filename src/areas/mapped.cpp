@@ -1,21 +1,25 @@
 #include "areas/mapped.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace homing {
 
-bool MappingLog::add(const Entry& entry) noexcept {
-    if (entry.event == Event::mapped) {
-        for (Address first = first_.load(std::memory_order_relaxed);
-             entry.range.begin < first && !first_.compare_exchange_weak(first, entry.range.begin);) {
-        }
-        for (Address last = last_.load(std::memory_order_relaxed);
-             entry.range.end > last && !last_.compare_exchange_weak(last, entry.range.end);) {
-        }
+void MappingLog::Span::widen(Range range) noexcept {
+    for (Address first = begin_.load(std::memory_order_relaxed);
+         range.begin < first && !begin_.compare_exchange_weak(first, range.begin);) {
     }
+    for (Address last = end_.load(std::memory_order_relaxed);
+         range.end > last && !end_.compare_exchange_weak(last, range.end);) {
+    }
+}
+
+bool MappingLog::add(const Entry& entry) noexcept {
+    if (entry.event == Event::mapped) mapped_.widen(entry.range);
     std::uint64_t number = claimed_.load(std::memory_order_seq_cst);
     do {
         if (number - taken_.load(std::memory_order_acquire) >= capacity) {
+            if (entry.event == Event::gone) lost_gone_.widen(entry.range);
             lost_.fetch_add(1, std::memory_order_seq_cst);
             return false;
         }
@@ -27,13 +31,14 @@ bool MappingLog::add(const Entry& entry) noexcept {
 }
 
 bool MappingLog::take(Entry& entry, bool& lost) noexcept {
-    if (const std::uint64_t now = lost_.load(std::memory_order_acquire); now != seen_lost_) {
-        seen_lost_ = now;
-        lost = true;
-    }
     const std::uint64_t number = taken_.load(std::memory_order_relaxed);
     const Slot& slot = slots_[number % capacity];
-    if (slot.written.load(std::memory_order_acquire) != number + 1) return false;
+    if (slot.written.load(std::memory_order_acquire) != number + 1) {
+        // Not while an entry is being written: what it, or one behind it, maps may be what was lost.
+        const std::uint64_t now = lost_.load(std::memory_order_seq_cst);
+        if (claimed_.load(std::memory_order_seq_cst) == number) lost |= std::exchange(seen_lost_, now) != now;
+        return false;
+    }
     entry = slot.entry;
     taken_.store(number + 1, std::memory_order_release);
     return true;
@@ -68,13 +73,10 @@ std::vector<MappedMemory::Gone> MappedMemory::follow() {
         }
         }
     }
-    // What went without a word may be anything.
+    // What went without a word may be anything by now, be it mapped or not: a thread's stack, say.
     if (lost) {
-        std::vector<Range> ranges;
-        for (const auto& [begin, mapping] : mappings_)
-            ranges.push_back({begin, mapping.end});
-        auto there = are_mapped(ranges);
-        std::erase_if(mappings_, [&, at = std::size_t{0}](const auto&) mutable { return !there[at++]; });
+        cut(log_.lost_gone());
+        went_.clear();
     }
     return gone;
 }

@@ -49,9 +49,11 @@ class MappingLog {
     /// [any thread, hooks] No allocation, no lock, no system call. False: it has found no room.
     bool add(const Entry& entry) noexcept;
     /// Is this memory between mappings that were ever logged? (What is gone elsewhere is nobody's.)
-    bool among_mapped(Range range) const noexcept {
-        return range.begin < last_.load(std::memory_order_relaxed) &&
-               first_.load(std::memory_order_relaxed) < range.end;
+    bool among_mapped(Range range) const noexcept { return mapped_.load().overlaps(range); }
+    /// Is it time to take what there is, before entries find no room?
+    bool is_filling() const noexcept {
+        return claimed_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_relaxed) >=
+               capacity / 2;
     }
     /// Differs when something was logged since, as soon as add() has begun.
     std::uint64_t changes() const noexcept {
@@ -60,11 +62,25 @@ class MappingLog {
     /// [engine's thread] Of these what take() has told of.
     std::uint64_t told() const noexcept { return taken_.load(std::memory_order_relaxed) + seen_lost_; }
 
-    /// [engine's thread] The next entry; false where there is none that is whole. `lost` is set where entries
-    /// before it had no room.
+    /// [engine's thread] The next entry; false where there is none that is whole. `lost` is set where there
+    /// is none at all, and entries since the last time had no room.
     bool take(Entry& entry, bool& lost) noexcept;
+    /// All memory lies in it that was told to go by entries that had no room. Empty: there was none.
+    Range lost_gone() const noexcept { return lost_gone_.load(); }
 
   private:
+    /// A range that only grows, whichever thread widens it.
+    class Span {
+      public:
+        void widen(Range range) noexcept;
+        Range load() const noexcept {
+            return {begin_.load(std::memory_order_relaxed), end_.load(std::memory_order_relaxed)};
+        }
+
+      private:
+        std::atomic<Address> begin_{~Address{0}};
+        std::atomic<Address> end_{0};
+    };
     struct Slot {
         std::atomic<std::uint64_t> written{0}; ///< number of its entry, + 1
         Entry entry;
@@ -73,8 +89,8 @@ class MappingLog {
     std::atomic<std::uint64_t> taken_{0};
     std::atomic<std::uint64_t> lost_{0};
     std::uint64_t seen_lost_ = 0;
-    std::atomic<Address> first_{~Address{0}};
-    std::atomic<Address> last_{0};
+    Span mapped_; ///< of all that was ever mapped
+    Span lost_gone_;
     Slot slots_[capacity];
 };
 

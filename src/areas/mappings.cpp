@@ -211,23 +211,14 @@ std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std
     return unwatched_mappings(watched, minimum, "/proc/self/maps");
 }
 
-std::vector<bool> are_mapped(std::span<const Range> ranges) {
+bool is_mapped(Range range) {
     std::vector<MappedRange> mappings;
-    if (!read_mappings("/proc/self/maps", ranges, mappings)) return std::vector<bool>(ranges.size(), true);
-    std::vector<bool> found;
-    auto mapping = mappings.begin();
-    for (const Range& range : ranges) {
-        while (mapping != mappings.end() && mapping->range.end <= range.begin)
-            ++mapping;
-        Address at = range.begin; // a mapping may hold several ranges
-        for (auto next = mapping; next != mappings.end() && next->range.begin <= at && at < range.end; ++next)
-            at = std::max(at, next->range.end);
-        found.push_back(at >= range.end);
-    }
-    return found;
+    if (!read_mappings("/proc/self/maps", {&range, 1}, mappings)) return true;
+    Address at = range.begin;
+    for (const MappedRange& mapping : mappings)
+        if (mapping.range.begin <= at) at = std::max(at, mapping.range.end);
+    return at >= range.end;
 }
-
-bool is_mapped(Range range) { return are_mapped({&range, 1}).front(); }
 
 bool is_of_one_object(Range range, const char* maps) {
     std::vector<char> buffer(16384); // the kernel's paths have 4,096 bytes at most

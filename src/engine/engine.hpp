@@ -282,6 +282,7 @@ class Engine final : public phases::Listener {
     phases::Step follow(std::uint32_t region);
     void another_iteration();
     void step_at_rest(std::uint32_t region, const phases::Step& step);
+    void follow_log_at_rest() noexcept;
     void follow_time(double now);
     void boundary_by(std::uint32_t region, const phases::Step& step, double now);
     void part_begins(std::uint32_t region, double now);

@@ -27,6 +27,7 @@ void Engine::region_begin(Address function) noexcept {
         // Settled: follow the iteration, no clock, no work.
         const std::uint32_t region = regions_.index(function);
         const phases::Step step = finder_.push(region);
+        follow_log_at_rest();
         if (__builtin_expect(step.event == phases::PeriodEvent::none, 1)) return;
         guarded([&] { step_at_rest(region, step); });
         return;
@@ -44,6 +45,11 @@ void Engine::another_iteration() {
     guesses_ = 0;
     watch_.begin_phase();
     plan_.begin_anew(running_.seconds(record::now()));
+}
+
+/// What the program maps and unmaps goes on at rest, and the hooks' log has room for so much only.
+void Engine::follow_log_at_rest() noexcept {
+    if (__builtin_expect(mapping_log().is_filling(), 0)) guarded([&] { synchronise_areas(); });
 }
 
 /// Something has happened at rest, with which the region, or a part of it, begins.
@@ -201,6 +207,7 @@ bool Engine::barrier(Address site) noexcept {
     if (resting_.load(std::memory_order_relaxed) && !call_waits_) {
         const std::uint32_t region = regions_.index(site, true);
         const phases::Step step = finder_.push(region | phases::within_region);
+        follow_log_at_rest();
         if (__builtin_expect(step.event == phases::PeriodEvent::none, 1)) return false;
         bool tells = false;
         guarded([&] {

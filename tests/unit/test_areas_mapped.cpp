@@ -76,25 +76,46 @@ TEST_F(Mapped, BlocksOfTheHeapAreNotTheMappings) {
     EXPECT_FALSE(memory.owner(base + 8 * mib));
 }
 
-TEST_F(Mapped, WhereTheLogWasFullOnlyWhatIsStillThereIsBelieved) {
-    // At other addresses a sanitizer may have its own memory.
+TEST_F(Mapped, WhatWentByAnEntryThatHadNoRoomIsForgottenEvenWhereSomethingIsMapped) {
+    // As if a thread's stack, which no hook sees mapped, were there by now.
     void* const real = ::mmap(nullptr, 4 * mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    const Range there = range_of(real, 2 * mib);
-    const Range unmapped = {there.end + mib, there.end + 2 * mib};
-    ::munmap(static_cast<char*>(real) + 2 * mib, 2 * mib);
-    log(Event::mapped, there);
-    log(Event::mapped, unmapped);
-    ASSERT_EQ(areas().size(), 2u);
+    const Range kept = range_of(real, 2 * mib);
+    const Range gone = {kept.end, kept.end + 2 * mib};
     MappingLog::Entry entry;
-    entry.range = {base + 64 * mib, base + 65 * mib};
-    while (events->add(entry)) {
+    for (int time = 0; time < 2; ++time) {
+        log(Event::mapped, kept);
+        entry.event = Event::gone;
+        entry.range = {base + 64 * mib, base + 65 * mib};
+        for (std::size_t i = 2; i < MappingLog::capacity; ++i)
+            ASSERT_TRUE(events->add(entry));
+        log(Event::mapped, gone);
+        entry.range = gone;
+        EXPECT_FALSE(events->add(entry)) << "it has no room";
+        entry.event = Event::mapped;
+        entry.range = kept;
+        EXPECT_FALSE(events->add(entry)) << "what comes there does not make what is there doubtful";
+        EXPECT_TRUE(memory.has_changed());
+        const auto pieces = areas();
+        ASSERT_EQ(pieces.size(), 1u);
+        EXPECT_EQ(pieces[0].range.begin, kept.begin);
+        EXPECT_EQ(pieces[0].range.end, kept.end);
+        EXPECT_FALSE(memory.has_changed());
+        EXPECT_FALSE(memory.owner(gone.begin));
     }
-    EXPECT_TRUE(memory.has_changed());
-    const auto pieces = areas();
-    ASSERT_EQ(pieces.size(), 1u);
-    EXPECT_EQ(pieces[0].range.begin, there.begin);
-    EXPECT_FALSE(memory.has_changed());
-    ::munmap(real, 2 * mib);
+    log(Event::mapped, gone);
+    EXPECT_EQ(areas().size(), 2u) << "what is mapped since is known again";
+    ::munmap(real, 4 * mib);
+}
+
+TEST_F(Mapped, TheLogTellsThatItFillsBeforeItIsFull) {
+    MappingLog::Entry entry;
+    entry.range = {base, base + mib};
+    std::size_t added = 0;
+    for (; !events->is_filling(); ++added)
+        ASSERT_TRUE(events->add(entry));
+    EXPECT_LE(added, MappingLog::capacity / 2);
+    memory.follow();
+    EXPECT_FALSE(events->is_filling());
 }
 
 TEST_F(Mapped, EntriesOfAllThreadsAreTaken) {

@@ -295,6 +295,26 @@ TEST_F(NextTouchTest, ARecordOfMovesThatNeverEndIsShortAndTellsAllOfThem) {
     EXPECT_GT(moves.size(), record::RowPace::all) << "the first ones are told one by one";
 }
 
+/// An allocator maps and unmaps all the time: what it does must find room in the log at rest, too.
+TEST_F(EngineTest, WhatIsMappedAndUnmappedIsFollowedAtRest) {
+    Program program(1024);
+    program.initialise(program.block());
+    ASSERT_TRUE(program.start());
+    program.iterate(60, program.block());
+    ASSERT_GT(program.engine->statistics().settled_at, 0u);
+    const std::size_t faults = program.faults;
+    MappingLog::Entry entry;
+    entry.range = {Address{1} << 40, (Address{1} << 40) + page_bytes()};
+    std::size_t lost = 0;
+    for (int i = 0; i < 20; ++i) {
+        for (std::size_t k = 0; k < MappingLog::capacity / 8; ++k)
+            lost += !mapping_log().add(entry);
+        program.region(0x1000 * (1 + static_cast<Address>(i) % 3), program.block());
+    }
+    EXPECT_EQ(lost, 0u);
+    EXPECT_EQ(program.faults, faults) << "it rests on";
+}
+
 TEST_F(EngineTest, NextTouchOfMoreThanAWindowHoldsGoesOn) {
     const Variable granule("HOMING_GRANULE", "4096");
     const Variable mechanism("HOMING_MECHANISM", "observe");
