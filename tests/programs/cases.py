@@ -199,6 +199,7 @@ CASES: list[Case] = [
     Case("kept", mechanism="every-region"),
     Case("mappings", mechanism="every-region"),
     Case("lost_mappings", mechanism="every-region"),
+    Case("advised", mechanism="every-region"),
     *_modes("contexts", "set swap", mechanism="every-region"),
     Case("library_blocks"),
     *_modes("sandbox", "eperm enosys mprotect dumpable chroot chdir user nonewprivs"),

@@ -265,6 +265,15 @@ def test_what_the_c_library_allocates_for_itself_is_no_area(tmp_path: Path) -> N
     assert {area.bytes for area in found[0].areas} == {2 << 20}, [area.name for area in found[0].areas]
 
 
+def test_memory_that_is_advised_is_an_area(tmp_path: Path) -> None:
+    """Prefaulted by MADV_POPULATE_WRITE, say: it is the same memory as before."""
+    program = build("advised")
+    extra = {"LD_PRELOAD": str(LIBRARY), "HOMING_RECORD": str(tmp_path / "%p.homing")}
+    assert run([program], {**MECHANISMS["windows"], **extra}, tmp_path)[0].status == 0
+    areas = records(tmp_path)[0].areas
+    assert sum(area.bytes for area in areas if area.kind == "mapping") == 2 * (2 << 20), areas
+
+
 def test_every_source_is_run() -> None:
     """No program is forgotten: each source belongs to a case, or to the hooks' tests."""
     run_elsewhere = {

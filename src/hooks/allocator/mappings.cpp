@@ -86,7 +86,12 @@ void segment_comes(int segment, const void* address) noexcept {
         memory_changes(const_cast<void*>(address), about.shm_segsz, false);
 }
 
-/// Advice by which the memory stays what it is, though perhaps empty: allocators give it all the time.
+// Advice of kernels that are newer than some C library's headers.
+constexpr int populate_read = 22, populate_write = 23, collapse = 25;
+
+/// Advice by which the memory stays what it is, though perhaps empty, is no change: allocators give it all
+/// the time. What it needs the right to access for (to populate, to collapse) it has, as the call has its
+/// memory in flight. Other advice may make the memory something else, or forbid to access it.
 void memory_is_advised(void* address, std::size_t bytes, int advice) noexcept {
     switch (advice) {
     case MADV_NORMAL:
@@ -99,8 +104,16 @@ void memory_is_advised(void* address, std::size_t bytes, int advice) noexcept {
     case MADV_NOHUGEPAGE:
     case MADV_DONTDUMP:
     case MADV_DODUMP:
-        if (Windows* windows = active_windows.load(std::memory_order_acquire))
-            windows->release(pages_of(range_of(address, bytes)));
+    case MADV_DONTFORK:
+    case MADV_DOFORK:
+    case MADV_MERGEABLE:
+    case MADV_UNMERGEABLE:
+    case MADV_KEEPONFORK:
+    case MADV_COLD:
+    case MADV_PAGEOUT:
+    case populate_read:
+    case populate_write:
+    case collapse:
         return;
     default:
         return memory_changes(address, bytes, true);
@@ -212,7 +225,11 @@ HOMING_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept
     static constinit Real<int(void*, std::size_t, int)> real{"madvise"};
     if (!real.is_ready()) return early(real, address, bytes, advice);
     homing::hooks::memory_is_advised(address, bytes, advice);
+    homing::InFlight call;
+    call.add(homing::pages_of(homing::range_of(address, bytes)));
+    homing::Windows::begin(call);
     const int result = real(address, bytes, advice);
+    call.end();
     if (result == 0 && advice == MADV_DONTNEED && homing::simulation())
         homing::simulation()->unmapped(homing::range_of(address, bytes));
     return result;

@@ -230,6 +230,7 @@ bool SystemCall::lend(InFlight& call) const noexcept {
     case SYS_waitid:
         return uses(structure(c), structure(e));
     case SYS_getrandom:
+    case SYS_madvise:
         return uses(bytes{at<void>(a), size(b)});
     case SYS_getdents64:
         return uses(bytes{at<void>(b), size(c)});
@@ -242,7 +243,6 @@ bool SystemCall::lend(InFlight& call) const noexcept {
     case SYS_mmap:
     case SYS_munmap:
     case SYS_mprotect:
-    case SYS_madvise:
     case SYS_brk:
     case SYS_gettid:
     case SYS_getpid:

@@ -174,7 +174,7 @@ HOMING_CALL3(init_module, bytes(a, b), text(c))
 HOMING_CALL2(delete_module, text(a))
 #if __GLIBC_PREREQ(2, 36)
 HOMING_CALL4(pidfd_send_signal, object(c))
-HOMING_CALL5(process_madvise, bytes(b, c * sizeof *b))
+HOMING_CALL5(process_madvise, pieces(b, static_cast<long>(c)))
 #endif
 #if defined(__x86_64__)
 HOMING_CALL2(arch_prctl, object(b))
