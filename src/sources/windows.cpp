@@ -5,6 +5,7 @@
 #include "sources/windows_using.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <link.h>
@@ -174,9 +175,16 @@ bool Windows::is_armed(Address address) noexcept {
     return found && found->state.load(std::memory_order_relaxed) == is_protected;
 }
 
-/// Arms what is planned. Neighbours are armed by one call. A refused range (ENOMEM: too many mappings) is
-/// simply not armed, nor is what there may be no mappings for: that comes first in the next window. Returns
-/// how many granules were.
+/// The kernel has refused to protect these places, and they are all accessible. Now and then it may (ENOMEM:
+/// too many mappings).
+void Windows::refused(std::size_t first, std::size_t end, int error) noexcept {
+    constexpr int most_in_turn = 64;
+    if (error == EINVAL && leave_out_unfit(first, end)) return;
+    if (++refused_ > most_in_turn) forbid("the kernel refuses to protect pages");
+}
+
+/// Arms what is planned. Neighbours are armed by one call. A refused range is simply not armed, nor is what
+/// there may be no mappings for: that comes first in the next window. Returns how many granules were.
 std::size_t Windows::arm() noexcept {
     const Order& now = order();
     const auto at = [&](std::size_t place) -> Slot& { return slot(now, place); };
@@ -213,8 +221,9 @@ std::size_t Windows::arm() noexcept {
         arm_calls_.fetch_add(1, std::memory_order_relaxed);
         if (error) {
             unprotect(range);
-            if (++refused_ > 64) forbid("the kernel refuses to protect pages");
+            refused(i, j, error);
         } else {
+            refused_ = 0;
             armed_now += j - i;
             standing_.fetch_add(j - i, std::memory_order_relaxed); // before anybody can claim one
         }

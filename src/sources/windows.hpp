@@ -53,7 +53,6 @@ class Windows final : public ReferenceSource {
     void stop() override;
     /// [driver] Touches since the last time. What is armed stays so.
     void drain(std::vector<Reference>& out) override;
-    std::uint64_t lost() const noexcept override { return refused_; }
     std::size_t capacity() const noexcept { return capacity_; }
 
     /// Arm these granules (ascending, disjoint, page-aligned, inside the watched ranges), beside those that
@@ -193,6 +192,9 @@ class Windows final : public ReferenceSource {
     void stop_arming() noexcept;
     void count_mappings() noexcept;
     std::size_t arm() noexcept;
+    void refused(std::size_t first, std::size_t end, int error) noexcept;
+    bool leave_out_unfit(std::size_t first, std::size_t end) noexcept;
+    void add_excluded(Range range) noexcept;
     void disarm() noexcept;
     bool excludes(Range granule) const noexcept;
     bool wait_for_changes(bool interrupted) noexcept;
@@ -221,7 +223,7 @@ class Windows final : public ReferenceSource {
     std::size_t spare_mappings_ = 0; ///< that what is armed may cost
     double next_count_ = 0;          ///< when mappings are counted again
     Address first_to_arm_ = 0;       ///< the next time, where not all had room in the last one
-    std::uint64_t refused_ = 0;
+    int refused_ = 0;                ///< calls in turn by which nothing could be armed
 
     struct SharedRange {
         std::atomic<Address> begin{0};

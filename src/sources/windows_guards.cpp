@@ -7,9 +7,11 @@
 #include "base/next_below.hpp"
 #include "base/raw_calls.hpp"
 #include "base/running_time.hpp"
+#include "record/record.hpp"
 #include "sources/windows_using.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 
 namespace homing {
@@ -171,17 +173,45 @@ void Windows::give_way(InFlight call) noexcept {
 }
 
 void Windows::exclude(Range range) noexcept {
+    add_excluded(range);
+    release(pages_of(range));
+}
+
+void Windows::add_excluded(Range range) noexcept {
     // Claim a place first, then publish in order: callers are few and open() only reads what is published.
     const int at = next_below(excluded_claimed_, max_excluded);
     if (at >= max_excluded) {
-        forbid("the program protects or unmaps parts of its arrays itself, too often to follow");
+        forbid("the program protects or unmaps parts of its arrays itself, or the kernel refuses to protect "
+               "them, too often to follow");
         return;
     }
     excluded_[at] = pages_of(range);
     for (int expected = at;
          !excluded_count_.compare_exchange_weak(expected, at + 1, std::memory_order_acq_rel); expected = at)
         relax();
-    release(excluded_[at]);
+}
+
+/// [driver] Of some memory the kernel never protects such pieces: of a pool of huge pages (MAP_HUGETLB) only
+/// whole pages. The areas of those places that it refuses so are left out from now on. False: there is none.
+bool Windows::leave_out_unfit(std::size_t first, std::size_t end) noexcept {
+    const Order& now = order();
+    bool any = false;
+    for (std::size_t i = first; i < end; ++i) {
+        const Range granule = slot(now, i).granule;
+        if (excludes(granule)) continue;
+        const int error = kernel_.protect(granule, Access::none);
+        unprotect(granule);
+        if (error != EINVAL) continue;
+        any = true;
+        for (std::size_t k = 0; k < watched_count_.load(std::memory_order_relaxed); ++k)
+            if (watched_[k].load().overlaps(granule)) add_excluded(watched_[k].load());
+    }
+    if (any)
+        record::message(
+            record::Level::note,
+            "windows leave out arrays of which the kernel does not protect single pages: they lie "
+            "in a pool of huge pages (MAP_HUGETLB, glibc.malloc.hugetlb=2)");
+    return any;
 }
 
 void Windows::exclude_if_watched(Range range) noexcept {

@@ -38,8 +38,9 @@ class NotingKernel final : public NoKernel {
             changes_.push_back(change);
         }
         if (within) within(change);
-        return 0;
+        return refuses ? refuses(change) : 0;
     }
+    std::function<int(const Change&)> refuses; ///< with this errno
     Mappings mappings() noexcept override {
         ++counted;
         return process;
