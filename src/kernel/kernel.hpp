@@ -74,9 +74,6 @@ struct SamplerEvent {
     std::uint64_t leader_config = 0; ///< ... of the same type with this config
     std::size_t aux_pages = 0;       ///< pages (a power of two) of an AUX buffer (Arm SPE); 0: none
     bool stack_top = false;          ///< also ask for the word at the stack pointer (STACK_USER)
-    /// Only while the thread runs on this CPU, and also of all threads that it makes from now on; -1: of the
-    /// one thread, wherever it runs. Children of fork() may be in it, too (Linux before 5.13).
-    int with_new_threads_on = -1;
 };
 
 /// A mapped perf ring. The descriptor is closed right after mapping (the mapping keeps the event alive), so

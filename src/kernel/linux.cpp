@@ -367,12 +367,9 @@ int LinuxKernel::open_sampler(const SamplerEvent& event, int thread, std::size_t
         attributes.sample_type |= PERF_SAMPLE_STACK_USER;
         attributes.sample_stack_user = sizeof(Address);
     }
-    attributes.inherit = event.with_new_threads_on >= 0;
-    attributes.inherit_thread = attributes.inherit;
 
-    const auto open_event = [thread, cpu = event.with_new_threads_on](const perf_event_attr& what, int group,
-                                                                      long& descriptor) {
-        return retried(&descriptor, SYS_perf_event_open, &what, thread, cpu, group, PERF_FLAG_FD_CLOEXEC);
+    const auto open_event = [thread](const perf_event_attr& what, int group, long& descriptor) {
+        return retried(&descriptor, SYS_perf_event_open, &what, thread, -1, group, PERF_FLAG_FD_CLOEXEC);
     };
     long leader = -1;
     long sampler = -1;
@@ -388,10 +385,6 @@ int LinuxKernel::open_sampler(const SamplerEvent& event, int thread, std::size_t
         if (!error) ring.leader = map_event(static_cast<int>(leader), page_bytes(), 0, error);
     }
     if (!error) error = open_event(attributes, static_cast<int>(leader), sampler);
-    if (error == EINVAL && attributes.inherit_thread) { // Linux before 5.13
-        attributes.inherit_thread = 0;
-        error = open_event(attributes, static_cast<int>(leader), sampler);
-    }
     if (!error) {
         ring.bytes = (1 + pages) * page_bytes();
         ring.map = map_event(static_cast<int>(sampler), ring.bytes, 0, error);

@@ -286,27 +286,62 @@ int main(void) {
 """
 
 
+#: Filled by threads that end before the first region, one after the other.
+FILLED_BY_THREADS = """
+#include <pthread.h>
+#include <stdlib.h>
+enum { words = 1 << 22 };
+static double* a;
+static void* fill(void* half) {
+    for (long i = 0; i < words / 2; ++i) a[i + (half ? words / 2 : 0)] = i;
+    return 0;
+}
+int main(void) {
+    a = malloc(words * sizeof *a);
+    for (int half = 0; half < 2; ++half) {
+        pthread_t thread;
+        pthread_create(&thread, 0, fill, half ? a : 0);
+        pthread_join(thread, 0);
+    }
+    for (int k = 0; k < 20; ++k) {
+        #pragma omp parallel for schedule(static)
+        for (long i = 0; i < words; ++i) a[i] += k;
+    }
+    return a[7] < 0;
+}
+"""
+
+
+def threads_that_touched(source: str, folder: Path, **variables: str) -> set[int]:
+    """The numbers of the threads that are known to have touched arrays of this program first."""
+    (folder / "fills.c").write_text(source)
+    program = folder / "fills"
+    subprocess.run(["gcc", "-O1", "-g", "-fopenmp", folder / "fills.c", "-o", program], check=True)
+    library = os.environ.get("HOMING_LIBRARY", str(TREE / "build" / "release" / "libhoming.so"))
+    settings = {
+        "HOMING_ASSUME_NODES": "2",
+        "HOMING_RECORD": str(folder / "r.homing"),
+        "OMP_NUM_THREADS": "2",
+    }
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_", "HOMING"))
+    }
+    subprocess.run([program], env={**kept, **settings, **variables, "LD_PRELOAD": library}, check=True)
+    record = read_record(str(folder / "r.homing"))
+    if not record.facts["first_touch"].startswith("page faults"):
+        pytest.skip(record.facts["first_touch"])
+    found = touched_first(record, Sources())
+    return {thread for touches in found.values() for touch in touches for thread in touch.threads}
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 @pytest.mark.parametrize(
     "bound", [{}, {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}], ids=["free", "bound"]
 )
 def test_touches_of_all_threads_are_seen(bound: dict[str, str], tmp_path: Path) -> None:
     """Also where the runtime has bound the first thread to its place before homing looks."""
-    (tmp_path / "fills.c").write_text(FILLS)
-    program = tmp_path / "fills"
-    subprocess.run(["gcc", "-O1", "-g", "-fopenmp", tmp_path / "fills.c", "-o", program], check=True)
-    library = os.environ.get("HOMING_LIBRARY", str(TREE / "build" / "release" / "libhoming.so"))
-    settings = {
-        "HOMING_ASSUME_NODES": "2",
-        "HOMING_RECORD": str(tmp_path / "r.homing"),
-        "OMP_NUM_THREADS": "2",
-    }
-    kept = {
-        key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_", "HOMING"))
-    }
-    subprocess.run([program], env={**kept, **settings, **bound, "LD_PRELOAD": library}, check=True)
-    record = read_record(str(tmp_path / "r.homing"))
-    if not record.facts["first_touch"].startswith("page faults"):
-        pytest.skip(record.facts["first_touch"])
-    found = touched_first(record, Sources())
-    assert len({thread for touches in found.values() for touch in touches for thread in touch.threads}) == 2
+    assert len(threads_that_touched(FILLS, tmp_path, **bound)) == 2
+
+
+def test_touches_of_threads_that_have_ended_are_seen(tmp_path: Path) -> None:
+    assert len(threads_that_touched(FILLED_BY_THREADS, tmp_path)) == 2

@@ -110,8 +110,8 @@ class WrittenRings final : public FailingKernel {
                     bytes);
         control->data_head += bytes;
     }
-    void fault(std::size_t ring, Address address, std::uint64_t time, Address top = 0, int process = 0) {
-        const std::uint64_t id = static_cast<std::uint32_t>(process ? process : ::getpid()) | 5ull << 32;
+    void fault(std::size_t ring, Address address, std::uint64_t time, Address top = 0) {
+        const std::uint64_t id = static_cast<std::uint32_t>(::getpid()) | 5ull << 32;
         const std::uint64_t words[] = {
             PERF_RECORD_SAMPLE | std::uint64_t{72} << 48, 4711, id, time, address, 1, 8, top, top ? 8u : 0u};
         static_assert(sizeof words == 72);
@@ -131,25 +131,39 @@ struct FaultSamplesTest : ::testing::Test {
     SimulatedKernel simulated{{1024, 1024}};
     WrittenRings kernel{simulated};
     FaultSamples samples{kernel};
-    static constexpr int cpus[] = {0, 3};
+    static constexpr auto no_limit = ~std::uint64_t{0};
+
+    std::vector<FaultSample> drained() {
+        std::vector<FaultSample> seen;
+        samples.drain(seen);
+        return seen;
+    }
 };
 
-TEST_F(FaultSamplesTest, EachCpuHasAFineAndACoarseEventOfAllThreadsToCome) {
-    ASSERT_EQ(samples.open(cpus, false), 0);
-    ASSERT_EQ(kernel.events.size(), 4u);
-    EXPECT_EQ(kernel.events[2].with_new_threads_on, 3);
+TEST_F(FaultSamplesTest, AThreadHasAFineAndACoarseEventWhateverTheNumberOfOthers) {
+    ASSERT_EQ(samples.open(false, no_limit, 0), 0);
+    std::vector<FaultSamples::RingsOfThread*> threads;
+    for (std::size_t i = 1; i <= 128; ++i) {
+        EXPECT_EQ(kernel.events.size(), 2 * i);
+        threads.push_back(samples.begin_thread(0));
+        ASSERT_TRUE(threads.back());
+    }
     EXPECT_EQ(kernel.events[2].period, FaultSamples::period);
     EXPECT_EQ(kernel.events[3].period, FaultSamples::period * FaultSamples::coarse);
     EXPECT_TRUE(kernel.events[3].exclude_kernel);
+    for (FaultSamples::RingsOfThread* thread : threads)
+        samples.end_thread(thread);
+    EXPECT_EQ(kernel.open, 2) << "those of the first thread";
+    EXPECT_EQ(samples.refused(), 0u);
 }
 
-TEST_F(FaultSamplesTest, SamplesOfAllCpusComeInTheOrderOfTime) {
-    ASSERT_EQ(samples.open(cpus, false), 0);
+TEST_F(FaultSamplesTest, SamplesOfAllThreadsComeInTheOrderOfTime) {
+    ASSERT_EQ(samples.open(false, no_limit, 0), 0);
+    ASSERT_TRUE(samples.begin_thread(0));
     kernel.fault(0, base, 300, 99);
     kernel.fault(2, base + mib, 200);
     kernel.fault(1, base, 300); // the coarse event saw it, too
-    std::vector<FaultSample> seen;
-    samples.drain(seen);
+    const std::vector<FaultSample> seen = drained();
     ASSERT_EQ(seen.size(), 2u);
     EXPECT_EQ(seen[0].address, base + mib);
     EXPECT_EQ(seen[0].stack_top, 0u);
@@ -159,8 +173,51 @@ TEST_F(FaultSamplesTest, SamplesOfAllCpusComeInTheOrderOfTime) {
     EXPECT_EQ(seen[1].stands_for, FaultSamples::period);
 }
 
+TEST_F(FaultSamplesTest, WhatAThreadTouchedIsKnownAfterItsEnd) {
+    ASSERT_EQ(samples.open(false, no_limit, 0), 0);
+    FaultSamples::RingsOfThread* const thread = samples.begin_thread(0);
+    kernel.fault(2, base + mib, 200);
+    kernel.fault(0, base, 100);
+    samples.end_thread(thread);
+    const std::vector<FaultSample> seen = drained();
+    ASSERT_EQ(seen.size(), 2u);
+    EXPECT_EQ(seen[1].address, base + mib);
+    EXPECT_TRUE(drained().empty());
+}
+
+TEST_F(FaultSamplesTest, AThreadThatEndsAfterAllWasClosedOrAbandonedDoesNothing) {
+    ASSERT_EQ(samples.open(false, no_limit, 0), 0);
+    FaultSamples::RingsOfThread* const thread = samples.begin_thread(0);
+    samples.close();
+    samples.end_thread(thread);
+    EXPECT_EQ(kernel.open, 0);
+    ASSERT_EQ(samples.open(false, no_limit, 0), 0);
+    FaultSamples::RingsOfThread* const other = samples.begin_thread(0);
+    samples.abandon();
+    samples.end_thread(other);
+    EXPECT_EQ(kernel.open, 4) << "no system call";
+    EXPECT_FALSE(samples.begin_thread(0));
+}
+
+TEST_F(FaultSamplesTest, RingsGetSmallerUntilTheBudgetIsUsedUp) {
+    const std::uint64_t budget = 64 * page_bytes();
+    ASSERT_EQ(samples.open(false, budget, 0), 0);
+    const auto bytes = [this] {
+        std::uint64_t sum = 0;
+        for (const SamplerRing& ring : kernel.rings)
+            sum += ring.bytes;
+        return sum;
+    };
+    EXPECT_GE(bytes(), budget / 4);
+    while (samples.refused() == 0 && kernel.open < 200)
+        samples.begin_thread(0);
+    EXPECT_LE(bytes(), budget);
+    EXPECT_GT(bytes() + 4 * page_bytes(), budget) << "a page each, at last";
+    EXPECT_EQ(samples.refused(), 1u);
+}
+
 TEST_F(FaultSamplesTest, WhereTheFineRingIsFullTheCoarseOneGoesOn) {
-    ASSERT_EQ(samples.open(std::span(cpus, 1), false), 0);
+    ASSERT_EQ(samples.open(false, no_limit, 0), 0);
     kernel.fault(0, base, 100);
     kernel.lost(0, 64);
     kernel.fault(1, base, 90);
@@ -173,25 +230,46 @@ TEST_F(FaultSamplesTest, WhereTheFineRingIsFullTheCoarseOneGoesOn) {
     EXPECT_EQ(samples.lost(), 0u);
 }
 
-TEST_F(FaultSamplesTest, WhatAChildWritesIsNotOurs) {
-    ASSERT_EQ(samples.open(std::span(cpus, 1), false), 0);
-    kernel.fault(0, base, 100, 0, ::getpid() + 1);
-    std::vector<FaultSample> seen;
-    samples.drain(seen);
-    EXPECT_TRUE(seen.empty());
-}
-
 TEST_F(FaultSamplesTest, WhereAnEventIsRefusedNothingStaysOpen) {
     for (const int error : errnos_of(KernelCall::open_sampler)) {
         if (error == ENOENT) continue; // what the simulated kernel says of itself
-        for (std::size_t nth = 1; nth <= 4; ++nth) {
+        const bool smaller_may_do = error == EPERM || error == ENOMEM;
+        for (std::size_t nth = 1; nth <= 2; ++nth) {
             kernel.fail(KernelCall::open_sampler, error, nth);
-            EXPECT_EQ(samples.open(cpus, true), error) << nth;
-            EXPECT_FALSE(samples.is_open());
-            EXPECT_EQ(kernel.open, 0);
+            EXPECT_EQ(samples.open(true, no_limit, 0), smaller_may_do ? 0 : error) << nth;
+            EXPECT_EQ(samples.is_open(), smaller_may_do);
+            EXPECT_EQ(kernel.open, smaller_may_do ? 2 : 0);
+            samples.close();
             kernel.heal();
         }
+        kernel.fail(KernelCall::open_sampler, error);
+        EXPECT_EQ(samples.open(true, no_limit, 0), error);
+        EXPECT_EQ(kernel.open, 0);
+        kernel.heal();
     }
+}
+
+TEST_F(FaultSamplesTest, OfThreadsThatBeginAllTheTimeFewAreSampled) {
+    ASSERT_EQ(samples.open(false, no_limit, 100), 0);
+    const int sampled_at_once = static_cast<int>(FaultSamples::threads_at_once);
+    for (int i = 0; i < sampled_at_once + 50; ++i)
+        samples.end_thread(samples.begin_thread(100));
+    EXPECT_EQ(kernel.events.size(), 2u * (1 + FaultSamples::threads_at_once));
+    EXPECT_EQ(samples.refused(), 50u);
+    EXPECT_TRUE(samples.begin_thread(100 + 0.5 * FaultSamples::seconds_each));
+    EXPECT_FALSE(samples.begin_thread(100 + 0.5 * FaultSamples::seconds_each + 1e-3));
+}
+
+TEST_F(FaultSamplesTest, ThreadsThatAreRefusedAreCounted) {
+    ASSERT_EQ(samples.open(false, no_limit, 0), 0);
+    for (const int error : {EMFILE, EPERM}) {
+        kernel.fail(KernelCall::open_sampler, error);
+        EXPECT_FALSE(samples.begin_thread(0));
+        kernel.heal();
+    }
+    EXPECT_EQ(samples.refused(), 2u);
+    EXPECT_EQ(kernel.open, 2);
+    EXPECT_TRUE(samples.begin_thread(0));
 }
 
 } // namespace

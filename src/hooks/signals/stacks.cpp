@@ -5,6 +5,7 @@
 #include "base/raw_calls.hpp"
 #include "base/regions.hpp"
 #include "engine/engine.hpp"
+#include "first_touch/first_touches.hpp"
 #include "hooks/allocator/own_memory.hpp"
 #include "hooks/export.hpp"
 #include "hooks/signals/kernel_actions.hpp"
@@ -112,6 +113,8 @@ struct Beginning {
 void* begin_thread(void* memory) {
     const Beginning beginning = *static_cast<Beginning*>(memory);
     own_free(memory);
+    if (watches_new_threads()) watch_new_thread();
+    if (!giving.load(std::memory_order_acquire)) return beginning.function(beginning.argument);
     let_faults_through_here();
     give_stack();
     if (Engine* running = engine()) bring_pages_of_new_thread(running->kernel());
@@ -170,10 +173,13 @@ HOMING_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
         "pthread_create"};
     if (!real.is_ready()) return early(real, thread, attribute, function, argument);
     const Creating creates;
-    if (homing::phases::aside() || homing::is_inside() || !giving.load(std::memory_order_acquire))
+    const bool gives = giving.load(std::memory_order_acquire);
+    if (homing::phases::aside() || homing::is_inside() || (!gives && !homing::watches_new_threads()))
         return real(thread, attribute, function, argument);
-    let_faults_through_here();
-    give_stack();
+    if (gives) {
+        let_faults_through_here();
+        give_stack();
+    }
     auto* beginning = static_cast<Beginning*>(own_allocate(sizeof(Beginning)));
     if (!beginning) return real(thread, attribute, function, argument);
     *beginning = {function, argument};

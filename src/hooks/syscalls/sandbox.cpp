@@ -6,6 +6,7 @@
 #include "base/regions.hpp"
 #include "base/uncancelled.hpp"
 #include "engine/engine.hpp"
+#include "first_touch/first_touches.hpp"
 #include "hooks/allocator/heap.hpp"
 #include "hooks/signals/signals.hpp"
 #include "hooks/syscalls/guards.hpp"
@@ -81,6 +82,7 @@ void filter_may_come(long number, const long* arguments) noexcept {
     }
     phases::step_aside();
     note_no_blocks();
+    if (FirstTouches* touches = first_touches()) touches->abandon();
     give_no_more_stacks();
     in_flight::make_no_calls();
     const timespec nap{0, 1'000'000}; // faults of other threads may be on their way to our handler
