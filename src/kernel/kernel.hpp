@@ -136,7 +136,8 @@ class Kernel {
     virtual int policy_at(Address address, MemoryPolicy& policy) noexcept = 0;
     virtual int task_policy(MemoryPolicy& policy) noexcept = 0;
 
-    /// Nodes that this process may allocate on (cpuset).
+    /// Nodes that this process may allocate on (cpuset). EOVERFLOW: there are some of 64 and above, too; the
+    /// others are told.
     virtual int allowed_nodes(NodeSet& nodes) noexcept = 0;
 
     /// [signal] Take or give back the right to access a range.

@@ -1,5 +1,6 @@
 // The real kernel: every memory system call of homing is made here.
 #include "kernel/kernel.hpp"
+#include "kernel/node_mask.hpp"
 #include "kernel/threads_of_process.hpp"
 
 #include "base/index_list.hpp"
@@ -30,19 +31,6 @@ template <class... Arguments> int retried(long* value, long number, Arguments...
     if (value) *value = result;
     return result < 0 ? static_cast<int>(-result) : 0;
 }
-
-// The kernel refuses masks shorter than the highest possible node, however few are in use: 1,024 is the
-// largest number any architecture is built with. It reads one bit less than it is told (mm/mempolicy.c:
-// --maxnode).
-struct NodeMask {
-    static constexpr unsigned long bits = 1024;
-    std::uint64_t words[bits / 64] = {};
-
-    /// False where nodes of 64 and above are in it, which a NodeSet cannot express.
-    bool fits() const noexcept {
-        return std::all_of(words + 1, words + bits / 64, [](std::uint64_t word) { return word == 0; });
-    }
-};
 
 constexpr int not_attempted = -EAGAIN;
 
@@ -134,8 +122,7 @@ class LinuxKernel final : public Kernel {
         NodeMask mask;
         const int error = retried(nullptr, SYS_get_mempolicy, nullptr, mask.words, NodeMask::bits + 1,
                                   nullptr, MPOL_F_MEMS_ALLOWED);
-        if (!error) nodes.bits = mask.words[0];
-        return error;
+        return error ? error : mask.get(nodes);
     }
 
     int protect(Range range, Access access) noexcept override {
@@ -172,9 +159,10 @@ class LinuxKernel final : public Kernel {
         const int error =
             retried(nullptr, SYS_get_mempolicy, &mode, mask.words, NodeMask::bits + 1, address, flags);
         if (error) return error;
+        NodeSet nodes;
         // Half a policy must not be given back later as if it were the whole.
-        if (!mask.fits()) return EOVERFLOW;
-        policy = {mode, NodeSet{mask.words[0]}};
+        if (const int beyond = mask.get(nodes)) return beyond;
+        policy = {mode, nodes};
         return 0;
     }
 

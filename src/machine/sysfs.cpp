@@ -287,7 +287,8 @@ Machine read_machine(const std::string& folder, NodeSet allowed_nodes, const std
 
 Machine discover_machine(Kernel& kernel) {
     NodeSet allowed;
-    if (kernel.allowed_nodes(allowed) != 0) allowed.bits = ~std::uint64_t{0};
+    const int error = kernel.allowed_nodes(allowed);
+    if (error && error != EOVERFLOW) allowed.bits = ~std::uint64_t{0};
     Machine machine = read_machine("/sys/devices/system", allowed, process_cpus());
     // Without NUMA no node tells its memory.
     if (machine.nodes.size() == 1 && machine.nodes.front().memory_bytes == 0) {

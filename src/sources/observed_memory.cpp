@@ -65,6 +65,7 @@ std::string ObservedMemory::unavailable() {
     populated_.close();
     NodeSet allowed;
     int error = kernel_.allowed_nodes(allowed);
+    if (error == EOVERFLOW) error = 0; // one node is needed
     MemoryPolicy before;
     if (!error) error = kernel_.policy_at(range.begin, before);
     for (const bool strictly : {false, true}) {

@@ -1,4 +1,6 @@
 // NUMA logic against the system files of other machines, so that a one-node laptop tests an eight-node box.
+#include "failing.hpp"
+#include "kernel/node_mask.hpp"
 #include "machine/machine.hpp"
 
 #include <algorithm>
@@ -210,6 +212,31 @@ TEST(Discovered, ThisMachine) {
     EXPECT_EQ(cpus, CPU_COUNT(&mine));
     for (std::size_t i = 0; i < machine.distances.size(); ++i)
         EXPECT_EQ(machine.distances[i][i], 10);
+}
+
+TEST(NodeMask, SaysWhereItHasNodesThatANodeSetCannotHave) {
+    NodeMask mask;
+    mask.words[0] = 5;
+    NodeSet found;
+    EXPECT_EQ(mask.get(found), 0);
+    EXPECT_EQ(found.bits, 5u);
+    mask.words[1] = 1 << 6; // node 70
+    EXPECT_EQ(mask.get(found), EOVERFLOW);
+    EXPECT_EQ(found.bits, 5u);
+}
+
+TEST(Discovered, NodesThatTheProcessMayNotUseAreNoTargetsAlsoOfMoreThan64) {
+    class ManyNodes final : public FailingKernel {
+      public:
+        ManyNodes() : FailingKernel(linux_kernel()) {}
+        int allowed_nodes(NodeSet& nodes) noexcept override {
+            nodes = {};
+            return EOVERFLOW; // node 70, for instance
+        }
+    };
+    ManyNodes kernel;
+    for (const Node& node : discover_machine(kernel).nodes)
+        EXPECT_FALSE(node.allowed) << node.index;
 }
 
 TEST(Discovered, WhatTheUserTellsATopologyLibraryIsNotHomings) {
