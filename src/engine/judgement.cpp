@@ -4,6 +4,7 @@
 #include "engine/engine.hpp"
 #include "model/tuning.hpp"
 #include "model/verdict.hpp"
+#include "record/record.hpp"
 
 #include <algorithm>
 
@@ -23,12 +24,10 @@ policy::Node spread_node(const AreaBelief& learnt, std::uint64_t page, int nodes
     return static_cast<policy::Node>(page % static_cast<std::uint64_t>(nodes));
 }
 
-/// Was it refused twice? Then it is left where it is.
-bool stays(const WatchedArea& area, std::uint64_t granule) { return area.refused.left(granule); }
-
 } // namespace
 
 Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double threshold) {
+    area.refused.time_passes(record::now());
     AreaBelief& learnt = area.learnt;
     const PageSet& there = area.there();
     const auto nodes = static_cast<std::size_t>(engine.nodes().count());
@@ -61,7 +60,7 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
         judgement.considered += weight;
         now[here] += weight;
         learnt.belief->prospect(pages[i], home, prospect);
-        if (stays(area, granules[i])) {
+        if (area.refused.left(granules[i])) {
             then[here] += weight;
             continue;
         }

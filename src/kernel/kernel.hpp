@@ -121,10 +121,10 @@ class Kernel {
     virtual int reveal(std::span<void* const> /*pages*/) noexcept { return 0; }
 
     /// Move each page to its target node; `status` becomes the node where it is now, or -errno. One system
-    /// call. The kernel works through runs of pages with one target and gives up at the first run that it
-    /// cannot move whole (a busy page: the result is still 0; no memory: ENOMEM). Then each page of that run
-    /// has its node or the reason
-    /// (-EBUSY, -ENOMEM), and each page after it -EAGAIN: not attempted, ask again.
+    /// call. The kernel works through runs of pages with one target, which also end at a page that need not
+    /// or may not move, and gives up at the first run that it cannot move whole (a busy page: the result is
+    /// still 0; no memory: ENOMEM). Then each page of that run has its node or the reason (-EBUSY, -ENOMEM),
+    /// and each page after it -EAGAIN: not attempted, ask again.
     virtual int move(std::span<void* const> pages, std::span<const int> targets,
                      std::span<int> status) noexcept = 0;
 

@@ -1,5 +1,6 @@
 // The real kernel: every memory system call of homing is made here.
 #include "kernel/kernel.hpp"
+#include "kernel/move_status.hpp"
 #include "kernel/node_mask.hpp"
 #include "kernel/threads_of_process.hpp"
 
@@ -31,8 +32,6 @@ template <class... Arguments> int retried(long* value, long number, Arguments...
     if (value) *value = result;
     return result < 0 ? static_cast<int>(-result) : 0;
 }
-
-constexpr int not_attempted = -EAGAIN;
 
 bool release_before(long major, long minor) noexcept {
     utsname name{};
@@ -98,7 +97,7 @@ class LinuxKernel final : public Kernel {
         long left = 0;
         const int error = retried(&left, SYS_move_pages, 0, pages.size(), pages.data(), targets.data(),
                                   status.data(), MPOL_MF_MOVE);
-        if (error || left > 0) explain(pages, targets, status, error);
+        if (error || left > 0) explain_moves(*this, pages, targets, status, error);
         return error;
     }
 
@@ -166,8 +165,6 @@ class LinuxKernel final : public Kernel {
         return 0;
     }
 
-    void explain(std::span<void* const> pages, std::span<const int> targets, std::span<int> status,
-                 int error) noexcept;
     void read_cpu_nodes() noexcept;
 
     // 8,192 CPUs are the most that a distribution's kernel is built for. A node + 1, 0: not known.
@@ -241,36 +238,6 @@ int LinuxKernel::reveal(std::span<void* const> pages) noexcept {
     touch();
     raw::close(pagemap);
     return error;
-}
-
-/// move_pages(2) works through runs of pages with one target. When it cannot migrate all of a run (or has no
-/// memory), it gives up there: the run's pages and all later ones keep the status they had before the call.
-/// Find out what became of them: where they are, else the reason (in the failed run), else EAGAIN (later
-/// ones: not attempted).
-void LinuxKernel::explain(std::span<void* const> pages, std::span<const int> targets, std::span<int> status,
-                          int error) noexcept {
-    std::size_t first = 0;
-    while (first < status.size() && status[first] != not_attempted)
-        ++first;
-    std::size_t run_end = first;
-    while (run_end < status.size() && targets[run_end] == targets[first])
-        ++run_end;
-
-    constexpr std::size_t piece = 256;
-    for (std::size_t begin = first; begin < pages.size(); begin += piece) {
-        const std::size_t count = std::min(piece, pages.size() - begin);
-        int where[piece];
-        const int failed = query(pages.subspan(begin, count), std::span<int>(where, count));
-        for (std::size_t i = 0; i < count; ++i) {
-            int& state = status[begin + i];
-            if (state != not_attempted) continue;
-            if (!failed && (where[i] == targets[begin + i] || where[i] < 0)) {
-                state = where[i];
-            } else if (begin + i < run_end) {
-                state = error ? -error : -EBUSY;
-            }
-        }
-    }
 }
 
 /// A file of a node's directory in sysfs. No snprintf: it may allocate.

@@ -324,16 +324,18 @@ int SimulatedKernel::move(std::span<void* const> pages, std::span<const int> tar
         for (; end < pages.size() && targets[end] == target; ++end) {
             const auto address = reinterpret_cast<Address>(pages[end]);
             status[end] = state_of(address);
-            if (status[end] < 0 || status[end] == target) continue;
+            if (status[end] >= 0 && status[end] != target && page(address).shared) status[end] = -EACCES;
+            if (status[end] < 0 || status[end] == target) {
+                if (gave_up) break; // the end of a run
+                continue;
+            }
             Page& one = page(address);
             const auto area = area_of(address);
             const Address block = align_down(address, huge_page_bytes);
             const bool huge =
                 area->second.huge && area->first <= block && block + huge_page_bytes <= area->second.end;
             const std::size_t bytes = huge ? huge_page_bytes : page_bytes();
-            if (one.shared) {
-                status[end] = -EACCES;
-            } else if (one.busy != 0) {
+            if (one.busy != 0) {
                 if (one.busy > 0) --one.busy;
                 status[end] = -EBUSY;
                 gave_up = true;

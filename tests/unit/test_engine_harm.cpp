@@ -203,6 +203,31 @@ TEST_F(EngineTest, PagesThatAreRefusedForATimeComeHome) {
     EXPECT_EQ(program.engine->statistics().refused, 0u);
 }
 
+TEST_F(EngineTest, PagesForWhichThereWasNoRoomComeHomeWhenThereIs) {
+    Program program(4096, 4096 + 8192 + 100); // 32 MiB (8192 pages) of each node are kept free
+    program.simulated.touch_all(program.range, 0);
+    const Range other{program.range.end + (1u << 30), program.range.end + (1u << 30) + 12000 * page_bytes()};
+    program.simulated.map(other);
+    program.simulated.touch_all(other, 2);
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    ASSERT_EQ(program.simulated.pages_on(program.range, 2), 0u);
+    ASSERT_GT(program.engine->statistics().settled_at, 0u);
+    const std::uint64_t refused = program.engine->statistics().refused;
+    EXPECT_GE(refused, 900u);
+    for (int minute = 0; minute < 3; ++minute) { // still full
+        simulated_seconds += 60;
+        program.iterate(40, program.block());
+    }
+    EXPECT_EQ(program.engine->statistics().refused, refused) << "each counts once";
+    program.simulated.unmap(other);
+    for (int minute = 0; minute < 10; ++minute) {
+        simulated_seconds += 60;
+        program.iterate(40, program.block());
+    }
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
+}
+
 TEST_F(EngineTest, PagesOnNodesThatAreNoTargetsStayThere) {
     Program program(4096, 1 << 20, 5);
     program.machine_changes = [](Machine& machine) { machine.nodes[4].cpus = 0; };
