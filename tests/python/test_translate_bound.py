@@ -8,7 +8,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
-from tests.python.translate_programs import MPIRUN, Workshop, run_command
+from tests.python.translate_programs import Workshop
 
 PROGRAM = """module shapes
   implicit none
@@ -88,11 +88,7 @@ def test_the_same_is_printed(tmp_path_factory: pytest.TempPathFactory) -> None:
     workshop = Workshop(tmp_path_factory.mktemp("bound"))
     source = workshop.place() / "p.f90"
     source.write_text(PROGRAM.replace("BODY", SAME))
-    expected = workshop.printed(source)
-    for target in ("spmd", "mpi"):
-        made, _ = workshop.translated(source, target, checked=target == "spmd")
-        start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
-        assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS="3") == expected
+    workshop.expect_the_same(source, ("spmd", "mpi"))
 
 
 @pytest.mark.parametrize(
@@ -196,11 +192,7 @@ def test_what_is_passed_by_a_component_is_changed(
     workshop = Workshop(tmp_path_factory.mktemp("components"))
     source = workshop.place() / name
     source.write_text(text.replace("BODY", ""))
-    expected = workshop.printed(source)
-    for target in ("spmd", "mpi"):
-        made, _ = workshop.translated(source, target, checked=target == "spmd")
-        start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
-        assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS="3") == expected
+    workshop.expect_the_same(source, ("spmd", "mpi"))
 
 
 @pytest.mark.parametrize("call", ["call set(7d0, q%w)", "call set(y=q%w, x=7d0)", "call old(q%w, q%k)"])

@@ -103,10 +103,7 @@ def test_memory_taken_in_conditions(workshop: Workshop, tmp_path: Path) -> None:
     calls = " + ".join(f"take{number}()" for number in range(len(CONDITIONS)))
     main = f"int main(void) {{ return {calls}; }}"
     source.write_text("\n".join(["#include <stdio.h>", "#include <stdlib.h>", *functions, main, ""]))
-    expected = workshop.printed(source)
-    for target in ("spmd", "pages"):
-        made, _ = workshop.translated(source, target)
-        assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
+    workshop.expect_the_same(source, ("spmd", "pages"))
 
 
 @pytest.mark.parametrize("target", ["spmd", "mpi"])
@@ -165,10 +162,7 @@ int main(void)
 def test_bytes_of_whole_arrays(workshop: Workshop, tmp_path: Path) -> None:
     source = tmp_path / "p.c"
     source.write_text(BYTES)
-    expected = workshop.printed(source)
-    for target in ("spmd", "pages"):
-        made, _ = workshop.translated(source, target)
-        assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
+    workshop.expect_the_same(source, ("spmd", "pages"))
 
 
 AGAIN = """#include <stdio.h>
@@ -212,10 +206,7 @@ int main(void)
 def test_memory_that_functions_free_and_take_again(workshop: Workshop, tmp_path: Path) -> None:
     source = tmp_path / "p.c"
     source.write_text(AGAIN)
-    expected = workshop.printed(source)
-    for target in ("spmd", "pages"):
-        made, _ = workshop.translated(source, target)
-        assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
+    workshop.expect_the_same(source, ("spmd", "pages"))
 
 
 ZEROS = """{declared}

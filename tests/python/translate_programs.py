@@ -156,6 +156,15 @@ class Workshop:
             more.remove("-fsanitize=address")  # Open MPI itself leaks
         return self.compile(output, folder, more, target == "mpi"), result
 
+    def expect_the_same(self, source: Path, targets: Sequence[str]) -> None:
+        """The program prints what it prints as it is, with three threads or on two ranks."""
+        expected = self.printed(source)
+        for target in targets:
+            ranks = target == "mpi"
+            made, _ = self.translated(source, target, checked=not ranks)
+            start = [*MPIRUN, "-n", "2"] if ranks else []
+            assert run_command([*start, str(made)], self.folder, OMP_NUM_THREADS="3") == expected, target
+
 
 def without_times(text: str) -> list[str]:
     """An app's output without what differs from run to run."""
