@@ -14,7 +14,8 @@ class RowPace {
     /// Has the next one a row?
     bool next() noexcept {
         ++count_;
-        return count_ <= all || count_ % (std::bit_floor(count_) / 8) == 0;
+        const std::uint64_t step = std::bit_floor(count_) / 8; // a power of two
+        return count_ <= all || (count_ & (step - 1)) == 0;
     }
 
   private:
