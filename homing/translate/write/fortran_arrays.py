@@ -255,9 +255,9 @@ class FortranArrays(FortranText):
                         f"SOURCE calls a function with the distributed '{reference.name}': assign it behind"
                     )
                     self.problems.append((reference.begin, reference.end, reason))
-        lines = self.gather(list(dict.fromkeys([*arrays, *read])))
-        lines += [f"{array.name} = {source}" for array in arrays]
-        return lines + self.release(list(dict.fromkeys([*arrays, *read])), arrays)
+        used = list(dict.fromkeys([*arrays, *read]))
+        lines = [f"{array.name} = {source}" for array in arrays]
+        return [*self.gather(used), *lines, *self.release(used, arrays)]
 
     def _guard(self, statement: Statement) -> tuple[str, str]:
         """The condition of `if (condition) allocate (...)`, asked of the parts, and what is guarded; empty:

@@ -33,11 +33,10 @@ class FortranDeclarations(FortranModules):
         start: list[str] = []
         uses = self.companions_of_others()
         if routine.main:
-            start.append("call homing_start()")
-        if routine.main:  # first: what is declared here may be aligned with them
             more, lines = self.of_modules()
             uses += more
-            start += lines
+            # The modules' arrays first: what is declared here may be aligned with them.
+            start += ["call homing_start()", *lines]
         for array in own:
             declaration = array.declaration
             if array.dummy:
