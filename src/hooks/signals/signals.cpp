@@ -61,7 +61,7 @@ void forbid_windows(const char* reason) noexcept {
 
 const char* prepare_handler() noexcept {
     if (const char* reason = forbidden_early.load(std::memory_order_acquire)) return reason;
-    if (!installed.load(std::memory_order_acquire)) {
+    if (!is_installed()) {
         struct sigaction theirs = {};
         if (real_sigaction(SIGSEGV, nullptr, &theirs) != 0) return "sigaction fails";
         set_own_action(theirs);
@@ -81,7 +81,7 @@ const char* prepare_handler() noexcept {
 }
 
 const void* own_handler() noexcept {
-    if (!installed.load(std::memory_order_acquire)) return nullptr;
+    if (!is_installed()) return nullptr;
     const struct sigaction action = own_action();
     // One union holds both kinds.
     return has_handler(action) ? reinterpret_cast<const void*>(action.sa_handler) : nullptr;
@@ -89,7 +89,7 @@ const void* own_handler() noexcept {
 
 void hand_back_handler() noexcept {
     forbid_windows("the program's own handler is in force");
-    if (!installed.load(std::memory_order_acquire) || replaced_by_others()) return;
+    if (!is_installed() || replaced_by_others()) return;
     const struct sigaction theirs = own_action();
     if (real_sigaction(SIGSEGV, &theirs, nullptr) == 0) installed.store(false, std::memory_order_release);
 }
@@ -102,8 +102,7 @@ Inheritance::Inheritance() noexcept {
         raw::call(SYS_rt_sigprocmask, SIG_SETMASK, &asked, nullptr, sizeof asked);
         mask_ = now;
     }
-    if (installed.load(std::memory_order_acquire) && own_action().sa_handler == SIG_IGN &&
-        !replaced_by_others()) {
+    if (is_installed() && own_action().sa_handler == SIG_IGN && !replaced_by_others()) {
         const struct sigaction asked = own_action();
         ignores_ = real_sigaction(SIGSEGV, &asked, nullptr) == 0;
     }
@@ -115,7 +114,7 @@ Inheritance::~Inheritance() {
 }
 
 bool is_kept_here(int signal) noexcept {
-    return signal == SIGSEGV && installed.load(std::memory_order_acquire) &&
+    return signal == SIGSEGV && is_installed() &&
            raw::call(SYS_getpid) == installer.load(std::memory_order_relaxed);
 }
 
