@@ -1,6 +1,7 @@
 // Memory that is registered as hot at any time, again, in parts and under other names. Arguments: a scenario,
 // and the iteration in which it changes its mind. Printed: a line for each array, 1 where the second thread's
-// half of it has gone to that thread's node.
+// half of it has gone to that thread's node. On a busy machine a few milliseconds may show nothing: the steps
+// go on until all memory that is hot has gone there.
 #include <homing/homing.h>
 
 #include <omp.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGES = 2048, PAGE = 4096, BYTES = PAGES * PAGE, STEPS = 40 };
+enum { PAGES = 2048, PAGE = 4096, BYTES = PAGES * PAGE, STEPS = 40, MOST_STEPS = 20000 };
 
 static char in_program[BYTES];
 
@@ -27,13 +28,13 @@ static void use(char* memory, int turned) {
     }
 }
 
-static void tell(const char* name, const char* memory) {
+static int has_gone(const char* memory) {
     static int nodes[PAGES];
     const long pages = homing_where(memory, BYTES, nodes, PAGES);
     int moved = 0;
     for (long i = 0; i < pages; ++i)
         moved += nodes[i] != nodes[1];
-    printf("%s %d\n", name, moved > PAGES / 2 * 9 / 10);
+    return moved > PAGES / 2 * 9 / 10;
 }
 
 int main(int argc, char** argv) {
@@ -50,7 +51,12 @@ int main(int argc, char** argv) {
         homing_watch_hot(second, BYTES, "second");
         homing_watch(first, BYTES, "velocity");
     }
-    for (int step = 0; step < STEPS; ++step) {
+    const int all = when < STEPS && (later || !strcmp(scenario, "given up"));
+    const int second_is_hot = all || !strcmp(scenario, "renamed");
+    for (int step = 0; step < MOST_STEPS; ++step) {
+        if (step >= STEPS && (phases || (has_gone(first) && (!second_is_hot || has_gone(second)) &&
+                                         (!all || has_gone(in_program)))))
+            break;
         if (later && step == when) {
             homing_watch_hot(second, BYTES, "second");
             homing_watch_hot(in_program, BYTES, "in_program");
@@ -68,8 +74,6 @@ int main(int argc, char** argv) {
         use(first, 1);
         step == 0 ? homing_record() : homing_undo();
     }
-    tell("first", first);
-    tell("second", second);
-    tell("in_program", in_program);
+    printf("first %d\nsecond %d\nin_program %d\n", has_gone(first), has_gone(second), has_gone(in_program));
     return 0;
 }
