@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,8 @@ class Extent {
     /// the first and the last whole page. (The pages at the ends then have nothing of it, or all but
     /// nothing.)
     Extent aligned() const {
-        constexpr double nearly_one = 1 - 1e-9;
+        const double rounding = 4 * std::numeric_limits<double>::epsilon() * static_cast<double>(pages_);
+        const double nearly_one = 1 - std::max(1e-9, rounding);
         const double begin = std::min(std::ceil(begin_), nearly_one);
         const double least = static_cast<double>(pages_) - nearly_one;
         return {pages_, begin, std::max(std::floor(begin_ + size_), least) - begin};

@@ -73,6 +73,16 @@ TEST(ExtentTest, AnAlignedArrayBeginsAndEndsWithWholePages) {
     EXPECT_LT(within.position(9), 1);
 }
 
+TEST(ExtentTest, ArraysOfAnySizeMayBeAligned) {
+    for (std::uint64_t pages = 2; pages <= std::uint64_t{1} << 36; pages = 2 * pages + pages % 3)
+        for (const double header : {16. / 4096, .5, 4080. / 4096}) {
+            const auto size = static_cast<double>(pages);
+            for (const Extent& aligned :
+                 {Extent(pages, header, size - header).aligned(), Extent(pages, header - 1, size).aligned()})
+                EXPECT_NEAR(aligned.size(), size - 1, 1e-3) << pages << " pages, " << header;
+        }
+}
+
 TEST(ExtentTest, FewTouchesTellThatEachArrayOfAnAreaIsABlock) {
     // 40 arrays of 15 to 21 pages: no row of the area is like another.
     const Team team = Team::packed(4, 4);
