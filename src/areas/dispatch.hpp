@@ -4,7 +4,10 @@
 
 #include "areas/watch.hpp"
 #include "kernel/mover.hpp"
+#include "record/record.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace homing {
@@ -27,6 +30,11 @@ class Dispatch {
         batch.from = from;
         while (granules.first < granules.end && result_.complete) {
             const std::uint64_t granule = granules.first++;
+            if (++looked_ % looks_between_clocks == 0 && record::now() > deadline_) {
+                result_.complete = false;
+                leave(granule);
+                return;
+            }
             if (area_.seen_homes.home(granule) == node || area_.learnt.goes_back(granule, node) ||
                 !area_.refused.may_try(granule, round_))
                 continue;
@@ -41,8 +49,18 @@ class Dispatch {
             send(static_cast<policy::Node>(node));
     }
 
+    /// Where the deadline passed: the first granule that may have to be added again.
+    std::uint64_t first_left() const {
+        std::uint64_t first = first_left_;
+        for (const Batch& batch : batches_)
+            if (!batch.granules.empty()) first = std::min(first, batch.granules.front());
+        return first;
+    }
+
   private:
     static constexpr std::size_t most = 8192; ///< granules that wait for one node
+    /// What is at home already is passed over at some tenths of a microsecond each: so many are no pause.
+    static constexpr std::uint64_t looks_between_clocks = 1 << 14;
     struct Batch {
         std::vector<std::uint64_t> granules;
         policy::NodeSet from = 0;
@@ -52,8 +70,10 @@ class Dispatch {
         Batch& batch = batches_[static_cast<std::size_t>(node)];
         if (batch.granules.empty()) return;
         mover_.send(area_, batch.granules, node, batch.from, round_, deadline_, result_);
+        if (!result_.complete) leave(batch.granules.front());
         batch.granules.clear();
     }
+    void leave(std::uint64_t granule) { first_left_ = std::min(first_left_, granule); }
 
     Mover& mover_;
     WatchedArea& area_;
@@ -61,6 +81,8 @@ class Dispatch {
     double deadline_;
     MoveResult& result_;
     std::vector<Batch> batches_; ///< by node
+    std::uint64_t looked_ = 0;
+    std::uint64_t first_left_ = ~std::uint64_t{0};
 };
 
 } // namespace homing

@@ -69,6 +69,7 @@ void WatchedArea::number_granules(std::size_t bytes, int nodes, std::uint64_t se
     remote_share.reset(granules, nodes, seed);
     seen_homes.forget();
     refused = {};
+    next_to_move = 0;
     initially_dealt.clear();
     pending.clear();
 }

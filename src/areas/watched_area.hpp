@@ -48,6 +48,8 @@ struct WatchedArea final : MovableMemory {
     std::uint64_t references = 0;      ///< seen so far
     double touches_in_iteration = 1;   ///< of each of its granules
     std::uint64_t remote_misses = 0;   ///< since the last decision, by a source that counts misses
+    std::uint64_t next_to_move =
+        0;                ///< the first existing page behind those that the last pause for moving did
     bool waiting = false; ///< for the guard, or for time to move: what is misplaced costs on, seen or not
     bool bound = false;   ///< to nodes, by the program
     bool cold = false;    ///< the program has named other memory as hot

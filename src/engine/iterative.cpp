@@ -74,12 +74,14 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
             return result.complete;
         });
     dispatch.finish(); // what waits below may be among these
+    const std::uint64_t first_left = dispatch.first_left();
     area.refused.for_each_waiting([&](std::uint64_t granule) {
         dispatch.add({granule, granule + 1}, owner_of(area, granule), all_nodes);
     });
     dispatch.finish();
     area.sent_home |= result.moved > 0;
     area.waiting = !result.complete;
+    area.next_to_move = result.complete ? 0 : area.there().below(first_left);
     // What was tried in vain was paid for, too.
     engine.guard().moved(area.id, std::max(result.moved, result.wanted),
                          std::max<std::uint32_t>(1, result.calls), result.complete);

@@ -129,7 +129,7 @@ void Judgement::for_each_move(
     const PageSet& there = area->there();
     const int nodes = learnt.belief->nodes();
     model::Prospect prospect;
-    model::for_each_wish(*learnt.belief, threshold, [&](const model::Wish& wish) {
+    model::for_each_wish(*learnt.belief, area->next_to_move, threshold, [&](const model::Wish& wish) {
         if (!wish.spread) {
             bool goes_on = true;
             const policy::PageRange span{there.at(wish.pages.first), there.at(wish.pages.end - 1) + 1};

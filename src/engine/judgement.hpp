@@ -29,8 +29,8 @@ struct Judgement {
         return fits == of.learnt.fits && taken == of.learnt.taken && pages == of.there().size();
     }
 
-    /// Visits what is to move, of what exists: visit(granules, node, nodes that they may leave), ascending;
-    /// until it returns false.
+    /// Visits what is to move, of what exists: visit(granules, node, nodes that they may leave), ascending
+    /// from where the last pause ended; until it returns false.
     void
     for_each_move(const std::function<bool(policy::PageRange, policy::Node, policy::NodeSet)>& visit) const;
 

@@ -19,11 +19,12 @@ Node better_home(const Prospect& prospect, Node home, double threshold) {
 
 bool is_spread(const Prospect& prospect) { return prospect.spread > tuning::certain; }
 
-void for_each_wish(const Belief& belief, double threshold, const std::function<bool(const Wish&)>& visit) {
+void for_each_wish(const Belief& belief, std::uint64_t first, double threshold,
+                   const std::function<bool(const Wish&)>& visit) {
     Prospect prospect;
     const auto count = static_cast<std::size_t>(belief.nodes());
     std::vector<policy::NodeSet> from(count);
-    for (std::uint64_t page = 0; page < belief.pages();) {
+    for (std::uint64_t page = first; page < belief.pages();) {
         const std::uint64_t end = belief.stretch_end(page);
         belief.prospect(page + (end - page) / 2, unknown_node, prospect);
         if (is_spread(prospect)) {

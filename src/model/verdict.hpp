@@ -25,9 +25,10 @@ struct Wish {
     bool spread = false;
 };
 
-/// Visits, ascending, what should be elsewhere wherever it lies now: for callers who find out where pages lie
-/// as they move them. visit returns whether to go on. Linear in the stretches of the belief, which may be as
-/// many as the pages (CYCLIC), times the nodes.
-void for_each_wish(const Belief& belief, double threshold, const std::function<bool(const Wish&)>& visit);
+/// Visits, ascending from page `first`, what should be elsewhere wherever it lies now: for callers who find
+/// out where pages lie as they move them. visit returns whether to go on. Linear in the stretches of the
+/// belief, which may be as many as the pages (CYCLIC), times the nodes.
+void for_each_wish(const Belief& belief, std::uint64_t first, double threshold,
+                   const std::function<bool(const Wish&)>& visit);
 
 } // namespace homing::model

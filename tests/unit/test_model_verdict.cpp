@@ -46,7 +46,7 @@ struct Move {
 /// What for_each_wish() moves of pages that lie so, ascending.
 std::vector<Move> moves_of(const Belief& belief, const std::vector<HomeRun>& homes) {
     std::vector<Move> moves;
-    for_each_wish(belief, 0, [&](const Wish& wish) {
+    for_each_wish(belief, 0, 0, [&](const Wish& wish) {
         for (const HomeRun& run : homes) {
             const PageRange both{std::max(wish.pages.first, run.pages.first),
                                  std::min(wish.pages.end, run.pages.end)};
@@ -111,13 +111,21 @@ TEST(VerdictTest, WhatAllNodesUseAlikeIsToBeSpread) {
     const Belief belief = belief_of([&](std::uint64_t) { return random() >> 12 & 3; });
     ASSERT_EQ(belief.likeliest(), Family::shared);
     std::uint64_t spread = 0;
-    for_each_wish(belief, 0, [&](const Wish& wish) {
+    for_each_wish(belief, 0, 0, [&](const Wish& wish) {
         EXPECT_TRUE(wish.spread);
         EXPECT_EQ(wish.pages.first, spread);
         spread = wish.pages.end;
         return true;
     });
     EXPECT_EQ(spread, pages);
+}
+
+TEST(VerdictTest, WishesGoOnFromAnyPage) {
+    for_each_wish(block(), 600, 0, [&](const Wish& wish) {
+        EXPECT_GE(wish.pages.first, 600u);
+        EXPECT_EQ(wish.to, wish.pages.first < 750 ? 2 : 3);
+        return true;
+    });
 }
 
 TEST(VerdictTest, NothingMovesBeforeATouch) {
@@ -140,7 +148,7 @@ RC_GTEST_PROP(VerdictProperty, WishesSayOfEveryStretchWhatIsBetterThanWhereItLie
         page = end;
     }
     std::uint64_t before = 0;
-    for_each_wish(belief, 0, [&](const Wish& wish) {
+    for_each_wish(belief, 0, 0, [&](const Wish& wish) {
         RC_ASSERT(wish.pages.first >= before && wish.pages.end <= pages);
         before = wish.pages.first;
         if (!wish.spread && homing::policy::contains(wish.from, home))
