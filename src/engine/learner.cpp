@@ -78,7 +78,8 @@ model::Prior Learner::prior_of(const WatchedArea& area) const {
     return base.mixed_with(shown, tuning::equal_share);
 }
 
-/// Do several of the fresh touches come from where the belief expects hardly any?
+/// Do several of the fresh touches come from where the belief expects hardly any, beside its best node?
+/// (Where all nodes use a page alike, each has an even share.)
 bool Learner::surprised_by_fresh(const WatchedArea& area) const {
     const AreaBelief& learnt = area.learnt;
     if (!learnt.is_of(area.there().size()) || learnt.team != team_.version()) return false;
@@ -87,7 +88,8 @@ bool Learner::surprised_by_fresh(const WatchedArea& area) const {
     for (const FreshTouch& touch : learnt.fresh) {
         const std::uint64_t page = std::min(area.there().below(touch.granule), area.there().size() - 1);
         learnt.belief->prospect(page, touch.home, prospect);
-        surprising += prospect.local[static_cast<std::size_t>(touch.node)] < 1 - tuning::certain;
+        surprising += prospect.local[static_cast<std::size_t>(touch.node)] <
+                      (1 - tuning::certain) * *std::ranges::max_element(prospect.local);
     }
     return static_cast<double>(surprising) >= tuning::news_share * static_cast<double>(learnt.fresh.size());
 }

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace homing::learner_tests {
 namespace {
 
@@ -51,10 +53,14 @@ class LearnerTest : public ::testing::Test {
         return model::better_home(prospect, static_cast<model::Node>(home));
     }
 
-    Machine machine_ = machine_of(owners, 0);
+    explicit LearnerTest(int nodes = owners)
+        : machine_(machine_of(nodes, 0)),
+          kernel_(std::vector<std::size_t>(static_cast<std::size_t>(nodes), 16)) {}
+
+    Machine machine_;
     NodeMap nodes_{machine_.targets()};
     WatchList watch_{nodes_, 1};
-    SimulatedKernel kernel_{std::vector<std::size_t>(owners, 16)};
+    SimulatedKernel kernel_;
     TeamTable team_{nodes_};
     Learner learner_{team_};
     std::uint32_t iteration_ = 0;
@@ -269,6 +275,26 @@ TEST_F(LearnerTest, WhereLittleIsLeftToLearnFewTouchesMoreMakeNoNewBelief) {
     EXPECT_TRUE(learner_.is_stale(area)) << "they may tell";
     area.learnt.ignorance = 0.01;
     EXPECT_TRUE(touched_more(150, 70)) << "27 more";
+}
+
+/// As many nodes as have less than a fifth of what all use.
+class LearnerOnEightNodes : public LearnerTest {
+  protected:
+    LearnerOnEightNodes() : LearnerTest(8) {}
+};
+
+TEST_F(LearnerOnEightNodes, WhatAllNodesUseAlikeIsNoSurprise) {
+    WatchedArea& area = add(4000, 0x10);
+    std::minstd_rand random(1);
+    int surprises = 0;
+    for (int i = 0; i < 20; ++i) {
+        for (int k = 0; k < 16; ++k)
+            touch(area, random() >> 4 & 2047, static_cast<int>(random() >> 16 & 7));
+        round(area);
+        surprises += area.learnt.surprised;
+    }
+    EXPECT_GT(area.learnt.belief->probability(model::Family::shared), .8);
+    EXPECT_LE(surprises, 4);
 }
 
 TEST_F(LearnerTest, AnAreaThatGrowsIsNumberedAnew) {
