@@ -127,7 +127,8 @@ bool Learner::is_stale(const WatchedArea& area) const {
     const AreaBelief& learnt = area.learnt;
     if (learnt.touches.empty() || area.there().empty()) return false;
     if (!learnt.is_of(area.there().size()) || learnt.team != team_.version()) return true;
-    const auto fitted = static_cast<double>(learnt.touches.size() - learnt.unfitted);
+    const std::size_t kept = learnt.touches.size(); // what is not fitted may have been forgotten, too
+    const auto fitted = static_cast<double>(kept - std::min(kept, learnt.unfitted));
     // Where little is left to learn, fewer than as many again tell nothing; but what is kept passes on.
     const double news = learnt.ignorance < tuning::border_share
                             ? std::min(fitted, tuning::news_share * tuning::most_touches)

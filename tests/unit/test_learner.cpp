@@ -277,6 +277,20 @@ TEST_F(LearnerTest, WhereLittleIsLeftToLearnFewTouchesMoreMakeNoNewBelief) {
     EXPECT_TRUE(touched_more(150, 70)) << "27 more";
 }
 
+TEST_F(LearnerTest, ABeliefThatThereWasNoTimeForIsMadeLater) {
+    WatchedArea& area = add(4000, 0x10);
+    touch(area, 500, 0);
+    touch(area, 3500, 3);
+    round(area);
+    ASSERT_EQ(area.learnt.fits, 1u);
+    for (int i = 0; i < 5; ++i) { // more than is kept
+        touch_blocks(area, 40, 20);
+        learner_.take(area, ++iteration_);
+    }
+    ASSERT_GT(area.learnt.unfitted, area.learnt.touches.size());
+    EXPECT_TRUE(learner_.is_stale(area));
+}
+
 /// As many nodes as have less than a fifth of what all use.
 class LearnerOnEightNodes : public LearnerTest {
   protected:
