@@ -36,6 +36,7 @@ struct SparsePrior {
 
 struct AreaBelief {
     std::vector<FreshTouch> fresh;
+    std::optional<std::size_t> fresh_earlier; ///< the first so many of them are of an earlier phase
     /// Pages are granules, threads slots of the TeamTable: both have other numbers in the belief.
     model::Touches touches{model::tuning::most_touches};
     GranuleHomes users; ///< node that touched a granule last, in the whole run
@@ -81,6 +82,13 @@ struct AreaBelief {
     void doubt() noexcept {
         ignorance = 1;
         count_kept_alone();
+    }
+    /// The program has gone on to other places.
+    void begin_phase() noexcept {
+        if (fresh.empty())
+            touches.begin_phase();
+        else
+            fresh_earlier = fresh.size();
     }
     /// Its owners are others than they were: what older touches said of single pages is over.
     void follow_owners(std::uint64_t granules) {

@@ -58,7 +58,7 @@ class WatchList {
         doubt_all();
         for (const Areas* areas : {&areas_, &parked_})
             for (const auto& area : *areas)
-                area->learnt.touches.begin_phase(area->learnt.fresh.size());
+                area->learnt.begin_phase();
     }
     /// The area that an address lies in, or null.
     WatchedArea* find(Address address) noexcept;

@@ -105,12 +105,15 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
         if (const int before = learnt.users.home(touch.granule); before >= 0)
             (before == touch.node ? learnt.repeats.same : learnt.repeats.other) += 1;
         learnt.users.set(touch.granule, touch.granule + 1, touch.node);
+        if (i == learnt.fresh_earlier) learnt.touches.begin_phase();
         if (i % stride != 0) continue;
         learnt.touches.add(
             {{touch.granule, touch.slot, 0, touch.write, touch.within}, iteration, touch.home, touch.place},
             area.granules);
         ++learnt.unfitted;
     }
+    if (learnt.fresh_earlier >= count) learnt.touches.begin_phase();
+    learnt.fresh_earlier.reset();
     learnt.fresh.clear();
     learnt.taken += count;
     if (count > 0) learnt.surprised = surprised;

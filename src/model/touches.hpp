@@ -50,9 +50,8 @@ class Touches {
                                               const Extent& extent, const Prior& prior,
                                               std::span<const Touch> shown,
                                               std::span<const std::uint32_t> before) const;
-    /// The program has gone on to other places: all touches so far, and so many that are still to be added,
-    /// are of an earlier phase.
-    void begin_phase(std::size_t coming) noexcept { earlier_ = touches_.size() + coming; }
+    /// The program has gone on to other places: all touches so far are of an earlier phase.
+    void begin_phase() noexcept { earlier_ = touches_.size(); }
     /// The area begins elsewhere: each page is `by` further on now, and those outside of [0, pages) are gone.
     void renumber(std::int64_t by, std::uint64_t pages);
 

@@ -291,6 +291,27 @@ TEST_F(LearnerTest, ABeliefThatThereWasNoTimeForIsMadeLater) {
     EXPECT_TRUE(learner_.is_stale(area));
 }
 
+TEST_F(LearnerTest, TouchesOfAnEarlierPhaseAreThoseThatWereSeenByThen) {
+    // Thousands of the first phase, of which a part is kept. Later that place and another use the area in
+    // ways of their own.
+    WatchedArea& area = add(4000, 0x10);
+    const auto touch_from = [&](std::uint32_t place, std::uint64_t distance, std::uint64_t first, int shift) {
+        for (std::uint64_t page = first; page < 4000; page += distance) {
+            touch(area, page, (static_cast<int>(page * owners / 4000) + shift) % owners);
+            area.learnt.fresh.back().place = place;
+        }
+    };
+    touch_from(1, 1, 0, 0);
+    area.learnt.begin_phase();
+    round(area);
+    for (std::uint64_t i = 0; i < 6; ++i) {
+        touch_from(1, 500, 30 * i, 0);
+        touch_from(2, 500, 30 * i + 17, 2);
+        round(area);
+    }
+    EXPECT_EQ(area.learnt.places.size(), 1u);
+}
+
 /// As many nodes as have less than a fifth of what all use.
 class LearnerOnEightNodes : public LearnerTest {
   protected:

@@ -206,9 +206,8 @@ TEST(TouchesTest, AnotherPhaseOfTheProgramIsNoticedAlthoughItsPlacesAreOthers) {
         touch(touches, block(8, 2), 16, 2, random, 2);
         EXPECT_FALSE(setting.follow(touches)) << "both places may be of one iteration: " << seed;
         touches = Touches();
-        touch(touches, block(8), 50, 1, random, 1);
-        touches.begin_phase(10); // ten of the old phase are still to come
-        touch(touches, block(8), 10, 2, random, 1);
+        touch(touches, block(8), 60, 1, random, 1);
+        touches.begin_phase();
         for (const std::uint32_t iteration : {2, 3, 4})
             touch(touches, block(8, 2), 8, iteration, random, 2);
         EXPECT_TRUE(setting.follow(touches)) << seed;
