@@ -173,12 +173,16 @@ bool Iterative::learn(Engine& engine, const std::vector<WatchedArea*>& areas) {
     bool changed = false;
     const double begin = thread_seconds();
     learner_.begin_round(engine.watch());
+    const auto has_time = [&] { return engine.may_infer(thread_seconds() - begin); };
+    bool asked = false; // where there is no time for all, later touches will show a change
     for (WatchedArea* area : areas)
-        if (record_fresh(engine, *area)) changed |= learner_.take(*area, engine.iteration());
+        if (record_fresh(engine, *area) && learner_.take(*area, engine.iteration()) &&
+            (!std::exchange(asked, true) || has_time()))
+            changed |= learner_.follow_change(*area, engine.iteration());
     for (WatchedArea* area : areas) {
         if (!learner_.is_stale(*area)) continue;
         learner_.fit(*area, engine.iteration());
-        if (!engine.may_infer(thread_seconds() - begin)) break; // the others have the next round
+        if (!has_time()) break; // the others have the next round
     }
     return changed;
 }

@@ -117,7 +117,11 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
     learnt.fresh.clear();
     learnt.taken += count;
     if (count > 0) learnt.surprised = surprised;
-    if (!surprised || area.there().empty()) return false;
+    return surprised && !area.there().empty();
+}
+
+bool Learner::follow_change(WatchedArea& area, std::uint32_t iteration) {
+    AreaBelief& learnt = area.learnt;
     const std::vector<model::Touch> all = shown(learnt, area.there(), iteration, any, nullptr);
     if (!learnt.touches.follow_change(*team_.formulas(), team_.team(),
                                       extent_of(area, team_.team().threads()), prior_of(area), all))

@@ -18,9 +18,11 @@ class Learner {
 
     /// Before the areas of a round: which areas are of one kind.
     void begin_round(const WatchList& watch);
-    /// Takes the fresh touches of an area in, whose homes are known by now. Returns whether they show that
-    /// its owners changed.
+    /// Takes the fresh touches of an area in, whose homes are known by now. Returns whether they do not fit
+    /// to what is believed: then its owners may have changed.
     bool take(WatchedArea& area, std::uint32_t iteration);
+    /// Do they show that its owners changed? As dear as some fits.
+    bool follow_change(WatchedArea& area, std::uint32_t iteration);
     /// Is the belief older than what is known by now, so that it should be made anew?
     bool is_stale(const WatchedArea& area) const;
     /// What is believed by the touches of one place of the iteration.

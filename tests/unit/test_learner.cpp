@@ -43,7 +43,7 @@ class LearnerTest : public ::testing::Test {
     bool round(WatchedArea& area) {
         team_.update(kernel_);
         learner_.begin_round(watch_);
-        const bool changed = learner_.take(area, ++iteration_);
+        const bool changed = learner_.take(area, ++iteration_) && learner_.follow_change(area, iteration_);
         if (learner_.is_stale(area)) learner_.fit(area, iteration_);
         return changed;
     }
