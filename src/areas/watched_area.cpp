@@ -74,4 +74,14 @@ void WatchedArea::number_granules(std::size_t bytes, int nodes, std::uint64_t se
     pending.clear();
 }
 
+void WatchedArea::find_homes_of_fresh(Mover& mover) {
+    std::vector<std::uint64_t> touched;
+    for (const FreshTouch& touch : learnt.fresh)
+        touched.push_back(touch.granule);
+    std::vector<int> homes;
+    mover.homes(*this, touched, homes);
+    for (std::size_t i = 0; i < homes.size(); ++i)
+        learnt.fresh[i].home = static_cast<model::Node>(homes[i]);
+}
+
 } // namespace homing

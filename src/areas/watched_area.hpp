@@ -68,6 +68,8 @@ struct WatchedArea final : MovableMemory {
     /// Number the granules of `range`, from now on of so many bytes. Whatever goes by their numbers begins
     /// anew. nodes, seed: of the sample that the remote share rests on.
     void number_granules(std::size_t bytes, int nodes, std::uint64_t seed);
+    /// Where the granules of its fresh touches lie.
+    void find_homes_of_fresh(Mover& mover);
     Range granule_range(std::uint64_t index) const noexcept override;
     std::size_t granule_bytes() const noexcept override { return granule; }
     int seen_home(std::uint64_t index) const noexcept override { return seen_homes.home(index); }

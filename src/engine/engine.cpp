@@ -569,15 +569,6 @@ bool Engine::may_infer(double spent) {
     return pace.allows((statistics_.inferring + spent) / slowness_, early + (elapsed - early) / slowness_);
 }
 
-void Engine::find_homes(WatchedArea& area) {
-    std::vector<std::uint64_t> granules;
-    for (const FreshTouch& touch : area.learnt.fresh)
-        granules.push_back(touch.granule);
-    mover_.homes(area, granules, homes_);
-    for (std::size_t i = 0; i < granules.size(); ++i)
-        area.learnt.fresh[i].home = static_cast<model::Node>(homes_[i]);
-}
-
 void Engine::own_areas() {
     if (simulation() || !kernel_balances()) return; // nobody moves pages behind our back
     std::vector<Range> ranges;

@@ -182,8 +182,6 @@ class Engine final : public phases::Listener {
     double traffic_ns(const WatchedArea& area) const;
     /// What one more touch costs the program, in elapsed nanoseconds.
     double touch_cost_ns() const;
-    /// Where the granules of an area's fresh touches lie.
-    void find_homes(WatchedArea& area);
     /// Is there time left to learn, when this round has taken so many seconds?
     bool may_infer(double spent);
     /// References come by themselves (pmu, hint-faults).

@@ -163,7 +163,7 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::ui
 /// Where the touches of the round come from, and where they go. Returns whether there are any.
 bool record_fresh(Engine& engine, WatchedArea& area) {
     if (area.learnt.fresh.empty()) return false;
-    engine.find_homes(area);
+    area.find_homes_of_fresh(engine.mover());
     record_references(area, engine.nodes().count(), engine.iteration());
     return true;
 }
