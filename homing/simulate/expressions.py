@@ -245,10 +245,25 @@ def _values(name: str, counts: dict[str, Any], text: str) -> list[tuple[str, flo
         return [(name, float(shares[int(figure)]), "")]
     areas = counts["areas"]
     if prefix == "any_area":
-        chosen = [one for one in areas if one["share"] >= LEAST_SHARE and "too_few" not in one]
+        chosen = _looked_at(areas, text)
     else:
         chosen = _called(prefix.removeprefix("area.").replace('"', ""), areas, text)
     return [(f"{_label(one)}: {figure}", *_known(one, figure, name, AREA_FIGURES, text)) for one in chosen]
+
+
+def _looked_at(areas: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """The arrays that any_area is about. UserError where there is none: nothing was judged."""
+    large = [one for one in areas if one["share"] >= LEAST_SHARE]
+    chosen = [one for one in large if "too_few" not in one]
+    if chosen:
+        return chosen
+    if not areas:
+        why = "no array was watched"
+    elif not large:
+        why = f"no array has {100 * LEAST_SHARE:g} % of the misses, or touches"
+    else:
+        why = f"{_label(large[0])}: {large[0]['too_few']}"
+    raise UserError(f"--fail-if {text}: any_area: {why}")
 
 
 def _known(

@@ -89,6 +89,22 @@ def test_a_condition_about_what_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (None, "any_area: no array was watched"),
+        ({"share": 0.005}, "any_area: no array has 1 % of the misses"),
+        ({"too_few": "too few of its touches were sampled (3)"}, "any_area: u: too few of its touches"),
+    ],
+)
+def test_any_array_is_not_none(change: dict[str, Any] | None, reason: str) -> None:
+    found = counts()
+    found["areas"] = [] if change is None else [{**one, **change} for one in found["areas"]]
+    for text in ("any_area.remote_fraction > 0", "not any_area.remote_fraction > 0"):
+        with pytest.raises(UserError, match=reason):
+            Expression.parse(text).judge(found)
+
+
+@pytest.mark.parametrize(
     ("name", "found"),
     [
         ("velocity", [1]),
