@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from homing.arrays import np
 from homing.record_rows import Counted
 from homing.report.statements import last_component
-from homing.simulate.time_model import estimate
+from homing.simulate.time_model import estimate, relative_time
 
 if TYPE_CHECKING:
     from homing.report.names import Namer
@@ -203,7 +203,24 @@ def joined_counts(counts: list[dict[str, Any]]) -> dict[str, Any] | None:
         "phases": [],
         "iterations": [],
         "regions": [],
-        "areas": [area for one in counts for area in one["areas"]],
+        "areas": [
+            {**area, "share": _ratio(area["total_misses"], total)} for one in counts for area in one["areas"]
+        ],
         "lines": [],
         **{name: sum(one[name] for one in counts) for name in ("moved_pages", "move_calls", "moved_bytes")},
+        "time": _joined_time([one["time"] for one in counts], _ratio(remote, total)),
+    }
+
+
+def _joined_time(times: list[dict[str, Any] | None], fraction: float) -> dict[str, Any] | None:
+    """The model's time of processes that miss as one; None where they are not of one model."""
+    known = [one for one in times if one is not None]
+    models = {json.dumps([one["ratio"], one["m"], one["calibrated"]]) for one in known}
+    if len(known) < len(times) or len(models) != 1:
+        return None
+    first = known[0]
+    return {
+        **first,
+        "relative": [relative_time(m, first["ratio"], fraction) for m in first["m"]],
+        "migration_seconds": sum(one["migration_seconds"] for one in known),
     }

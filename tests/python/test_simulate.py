@@ -290,26 +290,40 @@ def test_a_distribution_of_an_array_that_is_not_there(tmp_path: Path) -> None:
     assert unmet(wanted, Results()) == []
 
 
-def test_counts_of_several_processes_are_added() -> None:
-    one = {
+def process_counts(misses: list[list[int]], pages: int, m: float = 0.5) -> dict[str, Any]:
+    total = sum(map(sum, misses))
+    remote = total - misses[0][0] - misses[1][1]
+    stated = {"ratio": 2.0, "m": [0.0, m], "migration_call_us": 50.0, "migration_page_us": 2.0}
+    return {
         "run": {
             "accesses": 10,
-            "misses": [[1, 2], [0, 1]],
+            "misses": misses,
             "invalidation_misses": 1,
             "upgrades": 0,
             "shared_hits": 0,
             "oracle_remote_misses": 1,
         },
-        "areas": [{"name": "a"}],
-        "moved_pages": 1,
+        "areas": [{"name": "a", "total_misses": total, "share": 1.0}],
+        "moved_pages": pages,
         "move_calls": 1,
-        "moved_bytes": 4096,
+        "moved_bytes": 4096 * pages,
+        "time": estimate(stated, remote / total, 1, pages),
     }
-    joined = joined_counts([one, one])
+
+
+def test_counts_of_several_processes_are_added() -> None:
+    local, remote = process_counts([[1, 0], [0, 1]], 1), process_counts([[0, 6], [0, 0]], 100)
+    joined = joined_counts([local, remote])
     assert joined is not None
-    assert joined["run"]["misses"] == [[2, 4], [0, 2]]
-    assert joined["run"]["remote_fraction"] == 0.5
-    assert len(joined["areas"]) == 2 and joined["moved_pages"] == 2
+    assert joined["run"]["misses"] == [[1, 6], [0, 1]]
+    assert joined["run"]["remote_fraction"] == 0.75
+    assert [one["share"] for one in joined["areas"]] == [0.25, 0.75]
+    assert joined["moved_pages"] == 101
+    assert joined["time"]["relative"] == [1.0, 1.375]
+    assert joined["time"]["migration_seconds"] == pytest.approx(2 * 50e-6 + 101 * 2e-6)
+    for other in (process_counts([[1, 0], [0, 1]], 1, m=0.9), {**local, "time": None}):
+        mixed = joined_counts([local, other])
+        assert mixed is not None and mixed["time"] is None
     assert joined_counts([]) is None
 
 
