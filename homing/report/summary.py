@@ -64,20 +64,20 @@ def summary(results: Results, width: int = PLAIN_WIDTH) -> Iterable[Text | Table
     working = [process for process in results.processes if not process.record.stepped_aside]
     for process in working[:1] if len(working) > 1 else working:
         yield from machine_lines(process)
-    if len(working) > 1:
+    shown = max(working, key=lambda one: one.live_bytes, default=None)
+    if len(working) > 1 and shown is not None:
         yield from _process_table(working, width)
-        largest = max(working, key=lambda one: one.live_bytes)
-        yield Text(f"the process with the largest areas, {process_name(largest.record)}:", "bold")
-        yield from process_lines(largest, results, width)
-    elif working:
-        yield from process_lines(working[0], results, width)
+        yield Text(f"the process with the largest areas, {process_name(shown.record)}:", "bold")
+    if shown is not None:
+        yield from process_lines(shown, results, width)
     # What was counted stands before what was estimated.
     yield from _counts(results)
     if not working:
         yield Text(f"homing: {_nothing(results)}")
     else:
         yield from total_lines(working, results)
-    yield from _advice(working)
+    if shown is not None:
+        yield from _advice(shown)
     yield from _messages(working, results)
     if advice := settings(process.record for process in results.processes):
         yield Text(f"note: {advice}")
@@ -100,11 +100,10 @@ def _nothing(results: Results) -> str:
 _TOLD = ("first-touch", "first-touch-all", "interleave", "shared-pages", "huge-pages")
 
 
-def _advice(processes: list[ProcessResult]) -> Iterable[Text]:
-    for process in processes[:1]:
-        for one in advice_for(process):
-            if one.kind in _TOLD:
-                yield labelled("advice", one.words)
+def _advice(process: ProcessResult) -> Iterable[Text]:
+    for one in advice_for(process):
+        if one.kind in _TOLD:
+            yield labelled("advice", one.words)
 
 
 def _process_table(processes: list[ProcessResult], width: int) -> Iterable[Text | Table]:

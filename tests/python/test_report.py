@@ -97,6 +97,21 @@ def test_ranks_are_merged_with_a_line_each(capsys: pytest.CaptureFixture[str]) -
     assert text.count("machine ") == 1
 
 
+def test_advice_is_about_the_process_that_is_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = four_node_run(rank=1, pid=51)
+    large.row("area", id=7, begin=1 << 40, bytes=1 << 30, kind=1, name=large.text("extra"), granule=4096)
+    monkeypatch.setattr(
+        summary_module,
+        "advice_for",
+        lambda process: [recommend.Advice("interleave", f"change {process.record.pid}.", "It is so.")],
+    )
+    text = printed(results_of(four_node_run(rank=0, pid=50), large), capsys)
+    assert "the process with the largest areas, cg (rank 1, process 51" in text
+    assert "change 51." in text and "change 50." not in text
+
+
 def test_results_are_in_the_order_of_the_ranks(tmp_path: Path) -> None:
     paths = [str(four_node_run(rank=rank).write(tmp_path / f"{rank}.homing")) for rank in (2, 0, 1)]
     assert [process.record.rank for process in read_results(paths).processes] == [0, 1, 2]
