@@ -16,6 +16,7 @@ from typing import Any
 from homing.outputs import output
 from homing.record_rows import ALL_AREAS, AT_END, FOUND, NOW, References
 from homing.records import Record
+from homing.report.process_lines import process_name
 from homing.report.results import ProcessResult, Results
 from homing.report.symbols import readable_symbol
 
@@ -42,14 +43,15 @@ def write_perfetto(results: Results, path: str) -> None:
 def events(results: Results) -> Iterator[Event]:
     """All events of a trace; times in microseconds from the start of the first record."""
     starts = [one.record.start for one in results.processes]
-    for process in results.processes:
+    # Processes of several hosts, or containers, may have one number: here each has its own.
+    for number, process in enumerate(results.processes, start=1):
         offset = (process.record.start - min(starts)) * 1e6
         for event in _process(process):
             if "ts" in event:
                 event["ts"] = round(event["ts"] * 1e6 + offset, 3)
             if "dur" in event:
                 event["dur"] = round(max(event["dur"], 0.0) * 1e6, 3)
-            yield {"pid": process.record.pid, **event}
+            yield {"pid": number, **event}
 
 
 def _process(process: ProcessResult) -> Iterator[Event]:
@@ -86,9 +88,7 @@ def _slice(after: float, end: float, seconds: float) -> tuple[float, float]:
 
 
 def _names(record: Record) -> Iterator[Event]:
-    program = os.path.basename(record.program)
-    name = f"{program} (rank {record.rank})" if record.rank >= 0 else program
-    yield {"ph": "M", "name": "process_name", "args": {"name": name}}
+    yield {"ph": "M", "name": "process_name", "args": {"name": process_name(record)}}
     for track, label in _TRACKS.items():
         yield {"ph": "M", "name": "thread_name", "tid": track, "args": {"name": label}}
         yield {"ph": "M", "name": "thread_sort_index", "tid": track, "args": {"sort_index": track}}
@@ -155,7 +155,7 @@ def _lives(process: ProcessResult) -> Iterator[Event]:
     for one, area in chosen:
         begin = record.areas_by_id[one].time
         end = max(begin, record.area_ends.get(one, record.seconds))
-        common = {"cat": "area", "id": one, "tid": _AREAS, "name": area.name.title}
+        common = {"cat": "area", "id2": {"local": one}, "tid": _AREAS, "name": area.name.title}
         yield {"ph": "b", **common, "ts": begin, "args": {"bytes": record.areas_by_id[one].bytes}}
         yield {"ph": "e", **common, "ts": end}
 

@@ -177,13 +177,18 @@ def test_compare_wants_two_records(tmp_path: Path) -> None:
 def test_trace_is_sound(tmp_path: Path) -> None:
     writer = four_node_run()
     writer.row("sample", area=1, granule=3, thread=103, time=0.25, node=1, weight=1)
-    results = results_of(writer, tmp_path)
+    (process,) = results_of(writer, tmp_path).processes
+    results = Results([process, process])  # hosts and containers repeat the numbers of processes
     write_perfetto(results, str(tmp_path / "trace.json"))
     trace: list[dict[str, Any]] = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert trace == list(events(results))
     for event in trace:
-        assert event["pid"] == 4711 and event["ph"] in "MXCibe"
+        assert event["ph"] in "MXCibe" and "id" not in event
+        assert event["ph"] not in "be" or event["id2"]["local"] in (1, 2)
         assert event["ph"] == "M" or 0 <= event["ts"] <= 0.7e6
+    of_process = [[event for event in trace if event["pid"] == pid] for pid in (1, 2)]
+    assert len(of_process[0]) == len(of_process[1]) == len(trace) / 2
+    assert of_process[0][0]["args"] == {"name": "cg (process 4711 on node17)"}
     names = {event["args"]["name"] for event in trace if event["name"] == "thread_name"}
     assert {"iterations", "homing: moves", "thread 3 on node 1"} <= names
 
