@@ -173,11 +173,13 @@ def output(path: str, kind: str) -> Iterator[TextIO]:
     try:
         with file:
             yield file
-    except OSError as error:
+    except BaseException as error:
         if os.path.isfile(path) and not os.path.islink(path):
             with suppress(OSError):
                 os.unlink(path)
-        raise UserError(f"{path}: {os_reason(error)}") from error
+        if isinstance(error, OSError):
+            raise UserError(f"{path}: {os_reason(error)}") from error
+        raise
 
 
 def _open(path: str) -> TextIO:

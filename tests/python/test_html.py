@@ -16,10 +16,10 @@ import pytest
 from homing.errors import UserError
 from homing.installation import find_page
 from homing.records import read_record
-from homing.report.html import page
+from homing.report.html import page, write_html
 from homing.report.json import to_json
 from homing.report.page_maps import page_maps
-from homing.report.results import read_results
+from homing.report.results import Results, read_results
 from tests.python.large_record import large_run, page_map
 from tests.python.record_writer import RecordWriter, four_node_run
 
@@ -70,6 +70,11 @@ def test_no_name_ends_the_script(tmp_path: Path) -> None:
     assert script(text, "run") == results
     assert bad not in text
     assert text.count("</script>") == 4
+
+
+def test_a_command_that_is_not_utf_8_has_a_page(tmp_path: Path) -> None:
+    write_html(Results(command=["./pr\udcffg"]), str(tmp_path / "page"))
+    assert "<title>pr?g - homing</title>" in (tmp_path / "page").read_text(encoding="utf-8")
 
 
 def runs(text: str) -> list[tuple[int, int, list[int], list[int]]]:

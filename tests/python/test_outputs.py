@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from homing import cli
-from homing.outputs import KINDS, why_kept
+from homing.outputs import KINDS, output, why_kept
 from homing.report.results import read_results
 from homing.report.summary import print_summary
 from tests.python.conftest import Command
@@ -160,3 +160,10 @@ def test_an_output_that_cannot_be_written_does_not_hold_up_the_others(
     assert cli.main(["report", "k.hr", *words]) == 2
     assert capfd.readouterr().err.count("No space left on device") == 2
     assert Path("t").stat().st_size and Path("s").stat().st_size
+
+
+def test_what_fails_on_the_way_leaves_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    with pytest.raises(UnicodeEncodeError), output(str(path), "page") as file:
+        file.write("\udcff")
+    assert not path.exists()

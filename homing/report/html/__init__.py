@@ -14,6 +14,7 @@ from typing import Any
 from homing.files import read_text
 from homing.installation import find_page
 from homing.outputs import output
+from homing.record_format import printable
 from homing.report.html.arrays import Arrays, packed
 from homing.report.html.views import views
 from homing.report.json import to_json
@@ -77,7 +78,7 @@ def page(results: Results) -> str:
 
 def _title(results: Results) -> str:
     programs = [one.record.program for one in results.processes] or (results.command or [])[:1]
-    return f"{os.path.basename(programs[0]) if programs else 'no process'} - homing"
+    return f"{printable(os.path.basename(programs[0])) if programs else 'no process'} - homing"
 
 
 def _json(name: str, value: Any) -> str:
