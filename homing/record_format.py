@@ -15,6 +15,23 @@ class RecordError(UserError):
     """The file is no record, or nothing in it can be read."""
 
 
+#: The names of files by how they are shown; empty where two are shown alike.
+_named: dict[str, str] = {}
+
+
+def shown(name: str) -> str:
+    """How the name of a file is shown, which may be no UTF-8 (surrogateescape) and hold any character."""
+    text = printable(name)
+    if text != name and _named.setdefault(text, name) != name:
+        _named[text] = ""
+    return text
+
+
+def named(text: str) -> str:
+    """The name of the file that is shown so, to open it."""
+    return _named.get(text) or text
+
+
 def printable(text: str) -> str:
     """Without control characters: names come from programs and must not drive a terminal."""
     if text.isprintable():

@@ -11,7 +11,7 @@ from typing import Any
 from homing.arrays import NDArray, np
 from homing.late import pattern
 from homing.record_file import Tables
-from homing.record_format import printable
+from homing.record_format import shown
 from homing.values import dataclass
 
 #: Where the launcher has put the costs of a described machine, for one run.
@@ -81,7 +81,7 @@ class RecordTables:
                 if offset != len(whole):
                     break  # a piece is missing: what comes before it still helps
                 whole += parts[offset]
-            texts[number] = printable(bytes(whole[: totals[number]]).decode("utf-8", "replace"))
+            texts[number] = shown(bytes(whole[: totals[number]]).decode("utf-8", "surrogateescape"))
         return texts
 
     def text(self, number: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from homing.arrays import NDArray, np
 from homing.record_file import DAMAGE, parse_file, read_bytes
-from homing.record_format import RecordError, printable
+from homing.record_format import RecordError, printable, shown
 from homing.record_memory import MemoryRecord
 from homing.record_rows import (
     COUNTED_SCOPES,
@@ -445,7 +445,7 @@ def parse_record(data: bytes, path: str) -> Record:
             pid=int(header.get("pid", 0)),
             rank=-1 if header.get("rank") is None else int(header["rank"]),
             ranks=0 if header.get("ranks") is None else int(header["ranks"]),
-            program=printable(str(header.get("program", "?"))),
+            program=shown(str(header.get("program", "?"))),
             arguments=[printable(str(word)) for word in header.get("arguments", [])],
             host=printable(str(header.get("host", ""))),
             start=float(header.get("start", 0.0)),

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from homing.limits import TimeUp, time_limit
+from homing.record_format import named, shown
 from homing.report import elf_symbols
 from homing.report.call_sites import calls, rank
 from homing.report.debug_facts import DAMAGED, Member, Place, Variable
@@ -24,7 +25,7 @@ from homing.report.identity import belongs, build_id, debug_files, difference
 from homing.report.inlined import Call, InlinedCalls
 from homing.report.statements import is_fortran
 from homing.report.symbols import readable_symbol, without_parameters
-from homing.report.variables import Variables, entry_text, text
+from homing.report.variables import Variables, entry_text
 from homing.values import dataclass
 
 #: Symbols between two looks at the clock.
@@ -103,7 +104,7 @@ class ObjectInfo:
         than there is time."""
         work = _LEAST_SECONDS
         with contextlib.suppress(OSError):
-            name = self.path if self._debug_elf is None else self._debug_elf.stream.name
+            name = named(self.path) if self._debug_elf is None else self._debug_elf.stream.name
             work += os.path.getsize(name) / _BYTES_A_SECOND
         if self._deadline is None:
             return time_limit(work)
@@ -135,9 +136,9 @@ class ObjectInfo:
     def _open(self) -> None:
         from elftools.elf.elffile import ELFFile
 
-        candidates = [self.path]
+        candidates = [named(self.path)]
         if self._identity.startswith("build-id "):  # it may have been moved
-            candidates.append(os.path.abspath(os.path.basename(self.path)))
+            candidates.append(os.path.abspath(os.path.basename(candidates[0])))
         for path in candidates:
             if not os.path.isfile(path):
                 continue
@@ -152,7 +153,7 @@ class ObjectInfo:
         if self._elf is not None and self._elf.has_dwarf_info(strict=True):
             self._dwarf = _dwarf_of(self._elf)
             return
-        for path, checksum in debug_files(self.path, self._identity, self._elf):
+        for path, checksum in debug_files(named(self.path), self._identity, self._elf):
             elf = ELFFile(open(path, "rb"))  # noqa: SIM115
             if elf.has_dwarf_info(strict=True) and belongs(path, elf, self._elf, checksum):
                 self._elf = self._elf or elf
@@ -415,7 +416,7 @@ class ObjectInfo:
         """The path of a file of a unit's line table: indices count from 1 before DWARF 5 and from 0 since."""
         header = self._dwarf.line_program_for_CU(unit).header
         top = unit.get_top_DIE().attributes
-        folder = text(top["DW_AT_comp_dir"].value) if "DW_AT_comp_dir" in top else ""
+        folder = _name(top["DW_AT_comp_dir"].value) if "DW_AT_comp_dir" in top else ""
         old = header["version"] < 5
         entries, folders = header["file_entry"], header["include_directory"]
         at = index - 1 if old else index
@@ -424,8 +425,8 @@ class ObjectInfo:
         entry = entries[at]
         number = entry["dir_index"] - 1 if old else entry["dir_index"]
         if 0 <= number < len(folders):
-            folder = os.path.join(folder, text(folders[number]))
-        return os.path.normpath(os.path.join(folder, text(entry["name"])))
+            folder = os.path.join(folder, _name(folders[number]))
+        return shown(os.path.normpath(os.path.join(folder, _name(entry["name"]))))
 
     # Variables
 
@@ -472,6 +473,11 @@ class ObjectInfo:
             except Exception:
                 self.reason = DAMAGED
         return index
+
+
+def _name(value: Any) -> str:
+    """A part of a file's name, as the compiler wrote it."""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
 def _dwarf_of(elf: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from homing.files import open_regular
 from homing.limits import TimeUp
-from homing.record_format import printable
+from homing.record_format import named, printable, shown
 from homing.record_rows import Area
 from homing.records import Record
 from homing.report.debug_facts import DAMAGED, Member, Variable
@@ -170,7 +170,10 @@ class Sources:
             frames.append(Frame(place.function, place.file, place.line, source.text, source.returned, rank))
         if not (info.late or info.differs or info.reason):  # also that nothing is known
             self.found[path, CODE, offset] = json.dumps(
-                [[one.function, one.file, one.line, one.text, one.returned, one.rank] for one in frames]
+                [
+                    [one.function, named(one.file), one.line, one.text, one.returned, one.rank]
+                    for one in frames
+                ]
             )
         return tuple(frames)
 
@@ -195,7 +198,14 @@ class Sources:
         found = Declared(variable, self._statement(info, variable.file, variable.line).text)
         if area.offset:
             members = [[one.name, one.offset, one.bytes] for one in variable.members]
-            values = [variable.name, variable.file, variable.line, variable.function, members, found.text]
+            values = [
+                variable.name,
+                named(variable.file),
+                variable.line,
+                variable.function,
+                members,
+                found.text,
+            ]
             self.found[key] = json.dumps(values)
         return found
 
@@ -218,7 +228,7 @@ class Sources:
         if not line:
             return Statement()
         try:
-            newer = bool(info.changed) and os.stat(file).st_mtime > info.changed
+            newer = bool(info.changed) and os.stat(named(file)).st_mtime > info.changed
         except (OSError, ValueError):
             return Statement()
         if newer:
@@ -273,6 +283,7 @@ def _differs_now(path: str, identity: str, start: float) -> str:
     from homing.report.identity import difference
 
     try:
+        path = named(path)
         with open_regular(path) as file:
             return difference(path, ELFFile(file), identity, start)
     except Exception:  # gone, unreadable or damaged: nothing is taken from it
@@ -283,7 +294,9 @@ def _read_frames(text: str) -> tuple[Frame, ...] | None:
     """What a record keeps of a place in the code; None where it keeps nothing sound."""
     try:
         return tuple(
-            Frame(_text(function), _text(file), int(line), _text(words), bool(returned), _read_rank(rank))
+            Frame(
+                _text(function), shown(str(file)), int(line), _text(words), bool(returned), _read_rank(rank)
+            )
             for function, file, line, words, returned, rank in json.loads(text or "null")
         )
     except _UNSOUND:
@@ -298,7 +311,7 @@ def _read_declared(text: str) -> Declared | None:
     try:
         name, file, line, function, members, words = json.loads(text or "null")
         parts = tuple(Member(_text(member), int(offset), int(size)) for member, offset, size in members)
-        variable = Variable(_text(name), _text(file), int(line), _text(function), parts)
+        variable = Variable(_text(name), shown(str(file)), int(line), _text(function), parts)
         return Declared(variable, _text(words))
     except _UNSOUND:
         return None

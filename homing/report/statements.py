@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from homing.files import open_regular
 from homing.late import pattern
+from homing.record_format import named
 from homing.values import dataclass
 
 #: Lines that a statement is followed over, each way.
@@ -49,6 +50,7 @@ def is_fortran(file: str) -> bool:
 @lru_cache(maxsize=64)
 def source_lines(file: str) -> list[str]:
     """The lines of a source file; none where it is not there."""
+    file = named(file)
     if not os.path.isfile(file):  # a path that debug information names may be anything
         return []
     try:

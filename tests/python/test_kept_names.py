@@ -16,7 +16,9 @@ from homing.record_additions import add_to_record
 from homing.records import read_record
 from homing.report import identity
 from homing.report.dwarf import ObjectInfo
+from homing.report.html import page
 from homing.report.names import Namer
+from homing.report.results import read_results
 from homing.report.sources import CODE, DECLARATION
 from tests.python.record_writer import RecordWriter
 
@@ -36,7 +38,8 @@ def build(folder: Path, *flags: str, name: str = "a.out", text: str = SOURCE) ->
 
 
 def return_address(program: Path) -> int:
-    text = subprocess.run(["objdump", "-d", program], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(["objdump", "-d", program], capture_output=True, check=True).stdout
+    text = found.decode(errors="replace")
     lines = text.splitlines()
     at = next(at for at, line in enumerate(lines) if re.search(r"call.*<malloc@plt>", line))
     return int(lines[at + 1].split(":")[0], 16)
@@ -147,6 +150,31 @@ def test_names_that_are_kept_outlive_the_program(ended: bool, tmp_path: Path) ->
     (tmp_path / "a.out").unlink()
     (tmp_path / "a.c").unlink()
     assert titles(record) == (NAMES, [])
+
+
+def test_paths_that_are_not_utf_8(tmp_path: Path) -> None:
+    folder = tmp_path / "m\udcfcller \x1b"
+    folder.mkdir()
+    record = record_of(build(folder, name="pr\udcf6g"), tmp_path)
+    read = read_record(str(record))
+    assert read.program == f"{tmp_path}/m?ller ?/pr?g"
+    assert titles(record) == (NAMES, [])
+    text = page(read_results([str(record)]))
+    assert "malloc(800000)" in text and "not on this machine" not in text
+    namer = Namer()
+    namer.begin(read)
+    namer.names(read.areas)
+    add_to_record(str(record), sources=namer.sources.found)
+    record_format._named.clear()
+    text = page(read_results([str(record)]))
+    assert "not on this machine" not in text and text.encode("utf-8")
+    (folder / "pr\udcf6g").unlink()
+    assert titles(record) == (NAMES, [])
+
+
+def test_names_shown_alike_are_of_no_file() -> None:
+    assert record_format.shown("/tmp/\udcf1") == record_format.shown("/tmp/\x1b") == "/tmp/?"
+    assert record_format.named("/tmp/?") == "/tmp/?"
 
 
 def test_nothing_is_written_beside_a_process_at_work(tmp_path: Path) -> None:

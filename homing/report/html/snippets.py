@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from homing.errors import UserError
 from homing.files import read_text
-from homing.record_format import printable
+from homing.record_format import named, printable
 
 #: Lines before and after the one that is asked for.
 AROUND = 6
@@ -37,10 +37,10 @@ class Snippets:
         missing: dict[str, str] = {}
         for file, numbers in list(self._wanted.items())[:_MOST_FILES]:
             try:
-                if os.stat(file).st_mtime > self._newest:
+                if os.stat(named(file)).st_mtime > self._newest:
                     missing[file] = "changed since the run"
                     continue
-                lines = read_text(file, _MOST_BYTES, errors="replace").splitlines()
+                lines = read_text(named(file), _MOST_BYTES, errors="replace").splitlines()
             except (OSError, ValueError):
                 missing[file] = "not on this machine"
                 continue
