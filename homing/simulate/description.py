@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from homing.errors import UserError
+from homing.record_format import printable
 from homing.simulate.machines import Cache, Machine
 from homing.simulate.places import Placement
 from homing.simulate.time_model import Calibration
@@ -59,8 +60,8 @@ def stated(machine: Machine, wishes: Wishes) -> dict[str, Any]:
     shared = machine.shared
     return {
         "machine": {
-            "name": machine.name,
-            "title": machine.title,
+            "name": printable(machine.name),
+            "title": printable(machine.title),
             "nodes": machine.nodes,
             "cpus": machine.cpu_count,
             "cpus_per_node": max(machine.cpus),
@@ -94,8 +95,13 @@ def _cache(cache: Cache) -> str:
     return f"{{ bytes = {cache.bytes}, ways = {cache.ways}, cpus = {cache.cpus} }}"
 
 
+def _toml(value: Any) -> str:
+    """JSON's texts, numbers and lists are TOML's as well, but for the halves of characters beyond 16 bits."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def description(machine: Machine, wishes: Wishes) -> str:
-    """The file. JSON's texts, numbers and lists are TOML's as well."""
+    """The file."""
     highest = max(max(cpus) for cpus in machine.node_cpus)
     nodes, caches = [-1] * (highest + 1), [-1] * (highest + 1)
     for groups, numbers in ((machine.node_cpus, nodes), (machine.cache_groups, caches)):
@@ -103,7 +109,7 @@ def description(machine: Machine, wishes: Wishes) -> str:
             for cpu in cpus:
                 numbers[cpu] = at
     values: dict[str, Any] = {
-        "name": machine.name,
+        "name": printable(machine.name),
         "cpu_nodes": nodes,
         "cpu_caches": caches,
         "memory": [one or 0 for one in machine.memory],
@@ -116,7 +122,7 @@ def description(machine: Machine, wishes: Wishes) -> str:
         "lines": wishes.lines,
         "fact": json.dumps(stated(machine, wishes)),
     }
-    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    lines = [f"{key} = {_toml(value)}" for key, value in values.items()]
     lines.append(f"private = {_cache(machine.private)}")
     if machine.shared:
         lines.append(f"shared = {_cache(machine.shared)}")
@@ -127,7 +133,7 @@ def description(machine: Machine, wishes: Wishes) -> str:
             f"bindings = {json.dumps(placed.bindings)}",
         ]
     for one in wishes.distributions:
-        lines += ["[[distributions]]", f"area = {json.dumps(one.area)}", f"cycle = {one.cycle}"]
+        lines += ["[[distributions]]", f"area = {_toml(printable(one.area))}", f"cycle = {one.cycle}"]
     return "\n".join(lines) + "\n"
 
 

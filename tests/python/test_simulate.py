@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from homing.report.results import Results, read_results
 from homing.simulate import cc, machines
 from homing.simulate.check import relevant
 from homing.simulate.counts import joined_counts
-from homing.simulate.description import Wishes, costs, description, parse_distributions
+from homing.simulate.description import Distribution, Wishes, costs, description, parse_distributions
 from homing.simulate.machine_command import draw
 from homing.simulate.machines import (
     Cache,
@@ -75,6 +76,17 @@ def test_the_machines_that_come_with_homing() -> None:
         "xeon-snc2": (4, 72),
         "grace-2": (2, 144),
     }
+
+
+@pytest.mark.parametrize("name", ["m\udcfcller", "\U0001f40c"])
+def test_a_machine_file_may_have_any_name(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.toml"
+    os.rename(write(tmp_path), path)
+    wishes = Wishes(distributions=(Distribution(name, 0),))
+    told = tomllib.loads(description(read(str(path)), wishes).encode().decode())
+    assert told["name"] == told["distributions"][0]["area"] == name.replace("\udcfc", "?")
+    machine = json.loads(told["fact"])["machine"]
+    assert machine["name"] == machine["title"] == told["name"]
 
 
 @pytest.mark.parametrize("name", names())
