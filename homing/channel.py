@@ -153,11 +153,8 @@ class Channel:
         data = b"".join(
             os.pread(self._descriptor, PIECE_BYTES, _HEAD_BYTES + index * PIECE_BYTES) for index in pieces
         )
-        return (
-            data[:used]
-            if closed
-            else data[:used].ljust(-(-used // PIECE_BYTES) * PIECE_BYTES, b"\0")[: len(data)]
-        )
+        used = min(used, len(data))
+        return data[:used] if closed else data[:used].ljust(-(-used // PIECE_BYTES) * PIECE_BYTES, b"\0")
 
     def close(self) -> None:
         os.close(self._descriptor)

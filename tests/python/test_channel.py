@@ -367,6 +367,7 @@ def test_nothing_in_the_memory_is_believed() -> None:
                 os.pwrite(descriptor, dice.randbytes(dice.choice([4, 8, 256])), at)
                 slot = 4096 + 256 * dice.randrange(240)
                 os.pwrite(descriptor, dice.choice([1, 2, 3]).to_bytes(4, "little"), slot)
+                os.pwrite(descriptor, dice.choice([0, 2**40, 2**63]).to_bytes(8, "little"), slot + 48)  # used
             with pytest.raises(OSError):
                 os.ftruncate(descriptor, 0)
         report = channel.report()
