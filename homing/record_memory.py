@@ -21,6 +21,8 @@ from homing.record_tables import RecordTables, finite
 
 #: More nodes are damage, not machines: Linux has 1,024 at the most (MAX_NUMNODES).
 _MOST_NODES = 1024
+#: So many references are damage; their sums are finite.
+_MOST_REFERENCES = 1e60
 
 
 class MemoryRecord(RecordTables):
@@ -201,6 +203,6 @@ class MemoryRecord(RecordTables):
         for row in self.dicts("references", "area", "iteration", "from", "first", "to"):
             matrix = tables.setdefault((row["area"], row["iteration"]), np.zeros((count, count)))
             for at, value in enumerate(row["to"]):
-                if row["from"] < count and row["first"] + at < count and 0 <= value < math.inf:
+                if row["from"] < count and row["first"] + at < count and 0 <= value < _MOST_REFERENCES:
                     matrix[row["from"], row["first"] + at] += value
         return [References(area, iteration, matrix) for (area, iteration), matrix in tables.items()]

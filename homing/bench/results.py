@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import hashlib
 import json
+import math
 import os
 import platform
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -102,13 +103,22 @@ def write(results: Results, folder: Path) -> tuple[Path, Path]:
     json_path, text_path = folder / f"{results.name}.json", folder / f"{results.name}.md"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(json_path, json.dumps(data, indent=1) + "\n")
+        _replace(json_path, json.dumps(_known(data), indent=1, allow_nan=False) + "\n")
         _replace(text_path, "\n".join(_markdown(results, here, now)) + "\n")
         for name, png in results.pictures.items():
             _replace(folder / f"{results.name}_{name}.png", png)
     except OSError as error:
         raise UserError(f"{folder}: {os_reason(error)}") from error
     return json_path, text_path
+
+
+def _known(value: Any) -> Any:
+    """The same with null for numbers that are not known: JSON has no NaN."""
+    if isinstance(value, Mapping):
+        return {key: _known(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_known(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _markdown(results: Results, here: Mapping[str, Any], now: str) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from homing.outputs import output
 from homing.record_rows import ALL_AREAS, AT_END, FOUND, NOW, References
+from homing.record_tables import finite
 from homing.records import Record
 from homing.report.process_lines import process_name
 from homing.report.results import ProcessResult, Results
@@ -36,16 +37,17 @@ def write_perfetto(results: Results, path: str) -> None:
     with output(path, "trace") as file:
         file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
         for number, event in enumerate(events(results)):
-            file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":")))
+            file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":"), allow_nan=False))
         file.write("\n]}\n")
 
 
 def events(results: Results) -> Iterator[Event]:
     """All events of a trace; times in microseconds from the start of the first record."""
-    starts = [one.record.start for one in results.processes]
+    starts = [finite(one.record.start) for one in results.processes]
+    first = min((start for start in starts if start), default=0.0)  # 0: damaged
     # Processes of several hosts, or containers, may have one number: here each has its own.
-    for number, process in enumerate(results.processes, start=1):
-        offset = (process.record.start - min(starts)) * 1e6
+    for number, (process, start) in enumerate(zip(results.processes, starts, strict=True), start=1):
+        offset = max(0.0, start - first) * 1e6
         for event in _process(process):
             if "ts" in event:
                 event["ts"] = round(event["ts"] * 1e6 + offset, 3)

@@ -365,9 +365,13 @@ def test_a_large_machines_memory_is_held_against_what_the_program_has() -> None:
 def test_results_are_written_for_programs_and_for_people(tmp_path: Path) -> None:
     results = Results("demo", "A title", "homing bench demo", [Row("a.b", 0.5, "ratio", "why")])
     results.checks.append(Check("a: at most 1", False, "0.5"))
+    results.rows.append(Row("c", math.nan, "ratio"))  # a last half without misses
+    results.details["cases"] = [{"oracle_last_half": math.nan}]
     json_path, text_path = write(results, tmp_path / "new")
+    assert "NaN" not in json_path.read_text()
     data = json.loads(json_path.read_text())
-    assert data["rows"] == [{"name": "a.b", "value": 0.5, "unit": "ratio", "note": "why"}]
+    assert data["rows"][0] == {"name": "a.b", "value": 0.5, "unit": "ratio", "note": "why"}
+    assert data["rows"][1]["value"] is None and data["details"]["cases"] == [{"oracle_last_half": None}]
     assert data["command"] == "homing bench demo"
     assert data["machine"]["cpus"] >= 1
     assert data["checks"][0]["passed"] is False

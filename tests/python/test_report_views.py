@@ -193,6 +193,22 @@ def test_trace_is_sound(tmp_path: Path) -> None:
     assert {"iterations", "homing: moves", "thread 3 on node 1"} <= names
 
 
+@pytest.mark.parametrize("start", ["inf", "nan", "-inf", 1e300])
+def test_a_trace_of_a_damaged_start_is_json(start: str | float, tmp_path: Path) -> None:
+    whole = results_of(four_node_run(), tmp_path).processes
+    damaged = four_node_run(start=float(start))
+    for iteration in (2, 3):
+        damaged.row("references", **{"area": 1, "iteration": iteration, "from": 0, "to": [1.7e308] * 4})
+    results = Results([*whole, *results_of(damaged, tmp_path).processes])
+    write_perfetto(results, str(tmp_path / "trace.json"))
+    times = [
+        event["ts"]
+        for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        if "ts" in event
+    ]
+    assert all(0 <= time <= 0.7e6 for time in times)
+
+
 def test_slices_of_a_track_do_not_cross(tmp_path: Path) -> None:
     writer = four_node_run()
     for at in range(5):
