@@ -64,6 +64,11 @@ class Column:
     count: int
     offset: int
 
+    @property
+    def kind(self) -> str:
+        """Of its values: u, i (with a sign), f, S (bytes)."""
+        return self.base.lstrip("<")[0]
+
 
 class Tables:
     """The rows of a record by kind, in the order in which they were written: as plain values, and as
@@ -96,11 +101,13 @@ class Tables:
                 row[key] = found[0] if count == 1 or base == "S1" else list(found)
             yield row
 
-    def array(self, name: str) -> Rows:
-        """All rows of a kind as a structured array; an empty one where the header does not have it."""
+    def array(self, name: str, wanted: Sequence[str]) -> Rows:
+        """All rows of a kind as a structured array of these columns; an empty one where the header does not
+        have it."""
         if name not in self._types:
             return np.zeros(0, dtype=[("row", "<u4")])
         kind, columns = self._types[name]
+        columns = [column for column in columns if column.name in wanted]
         layout = {
             "names": [column.name for column in columns],
             "formats": [

@@ -17,7 +17,7 @@ from homing.values import dataclass
 #: Where the launcher has put the costs of a described machine, for one run.
 _MACHINES_COSTS = pattern(r"/homing-run-[^/]+/(?:[0-9]+/)?costs\.toml$")
 
-#: Columns that hold several values; every other column that is read holds one.
+#: Columns that hold several values; every other one holds one.
 _ARRAYS = {
     "text": {"bytes"},
     "distance": {"to"},
@@ -26,6 +26,24 @@ _ARRAYS = {
     "placement": {"pages"},
     "references": {"to"},
     "misses": {"to"},
+    "page_map": {"first", "node"},
+}
+#: Columns of other kinds than numbers without a sign (src/record/rows.hpp): i with one, f real, S bytes.
+_KINDS = {
+    **dict.fromkeys(("cpu", "cpus", "error", "index", "node", "position", "target"), "i"),
+    **dict.fromkeys(("time", "last", "seconds", "parallel_seconds", "overhead_seconds"), "f"),
+    **dict.fromkeys(("longest_call_seconds", "observing", "deciding", "moving", "hooks"), "f"),
+    **dict.fromkeys(("before", "before1", "before2", "after", "after1", "after2", "traffic", "weight2"), "f"),
+    **dict.fromkeys(("confidence", "probability", "ignorance", "gain", "price", "remote_ns", "move_ns"), "f"),
+}
+#: The same where a name is of another kind in other rows.
+_KINDS_IN = {
+    "text": {"bytes": "S"},
+    "distance": {"from": "i", "first": "i", "count": "i", "to": "f"},
+    "references": {"to": "f"},
+    "sample": {"thread": "i"},
+    "first_touch": {"thread": "i"},
+    "estimate": {"touches": "f", "weight": "f"},
 }
 _MOST_TEXT_BYTES = 1 << 20
 
@@ -54,17 +72,23 @@ class RecordTables:
 
     def table(self, name: str) -> NDArray[np.void]:
         """All rows of one kind as a structured array, in the order in which they were written."""
-        return self.rows.array(name)
+        return self.rows.array(name, self._sound(name))
 
     def dicts(self, name: str, *needed: str) -> Iterator[dict[str, Any]]:
         """Rows of one kind as plain values; none where one of these columns is missing."""
-        arrays = _ARRAYS.get(name, set())
-        # One value where several belong, or the other way round: a damaged header, or a later column.
-        names = [
-            column.name for column in self.rows.columns(name) if (column.count > 1) == (column.name in arrays)
-        ]
+        names = self._sound(name)
         if all(column in names for column in needed):
             yield from self.rows.values(name, names)
+
+    def _sound(self, name: str) -> list[str]:
+        """The columns that are what they are to be. Others are those of a damaged header, or later ones: with
+        one value where several belong, or of another kind."""
+        arrays, kinds = _ARRAYS.get(name, set()), {**_KINDS, **_KINDS_IN.get(name, {})}
+        return [
+            column.name
+            for column in self.rows.columns(name)
+            if (column.count > 1) == (column.name in arrays) and column.kind == kinds.get(column.name, "u")
+        ]
 
     @cached_property
     def texts(self) -> dict[int, str]:

@@ -15,11 +15,15 @@ from hypothesis import strategies as st
 from homing import cli
 from homing.record_format import PIECE_BYTES, RecordError
 from homing.records import parse_record, read_record
+from homing.report.html.arrays import Arrays
+from homing.report.html.views import views
 from homing.report.json import to_json
 from homing.report.names import Namer
+from homing.report.perfetto import events
 from homing.report.results import ProcessResult, Results, area_results
 from homing.report.summary import print_summary
-from tests.python.record_writer import HEADER_BYTES, ROW_BYTES, RecordWriter, four_node_run
+from tests.python.large_record import page_map
+from tests.python.record_writer import HEADER_BYTES, LAYOUT, ROW_BYTES, RecordWriter, four_node_run
 
 FILE = four_node_run().bytes(unused_rows=3)
 #: Where its rows end.
@@ -31,6 +35,7 @@ def report_everything(data: bytes) -> str:
     record = parse_record(data, "x.homing")
     results = Results([ProcessResult(record, area_results(record, Namer()))])
     json.dumps(to_json(results), allow_nan=False)
+    json.dumps([views(results, Arrays()), list(events(results))], allow_nan=False)
     text = io.StringIO()
     with contextlib.redirect_stderr(text):
         print_summary(results)
@@ -199,6 +204,46 @@ def test_a_column_of_another_length_is_not_read(digits: bytes) -> None:
         data[found.start(1) : found.end(1)] = digits.rjust(width)
         with contextlib.suppress(RecordError):
             report_everything(bytes(data))
+
+
+def test_the_reader_knows_every_column() -> None:
+    record = parse_record(FILE, "x.homing")
+    for name, (_, fields) in LAYOUT.items():
+        assert record.table(name).dtype.names == ("row", *(field[0] for field in fields)), name
+
+
+@pytest.mark.parametrize(
+    ("row", "changes"),
+    [
+        ("page_map", {"first": ("u32", 1), "node": ("i32", 1)}),
+        ("page_map", {"node": ("f32", 11)}),
+        ("distance", {"count": ("f32", 1)}),
+        ("distance", {"from": ("i32", 2)}),
+        ("references", {"from": ("i32", 1), "first": ("i32", 1)}),
+        ("iteration", {"number": ("char", 1)}),
+        ("first_touch", {"time": ("char", 1)}),
+        ("sample", {"object": ("u32", 2)}),
+        ("sample", {"time": ("char", 8)}),
+        ("text", {"id": ("u32", 2)}),
+        ("node", {"position": ("f32", 1)}),
+    ],
+)
+def test_columns_of_another_shape_are_left_out(row: str, changes: dict[str, tuple[str, int]]) -> None:
+    writer = four_node_run()
+    page_map(writer, 1, 1, [(0, 0), (10, 1)])
+    where = {"object": writer.text("/home/user/cg"), "offset": 9}
+    writer.row("sample", area=1, granule=3, thread=103, time=0.25, node=1, weight=1, **where)
+    writer.row("first_touch", begin=0x10000000, end=0x10001000, samples=5, faults=5, time=0.1, **where)
+    kind, fields = LAYOUT[row]
+    writer.header["rows"][row] = {
+        "kind": kind,
+        "fields": [(name, *changes.get(name, (code, count)), at) for name, code, count, at in fields],
+    }
+    rows = list(writer.rows)
+    for fill in (b"", b"\xf0" * 124, b"A" * 124):
+        changed = kind.to_bytes(4, "little")
+        writer.rows = [changed + fill if fill and one.startswith(changed) else one for one in rows]
+        report_everything(writer.bytes())
 
 
 @settings(max_examples=120)
