@@ -73,6 +73,19 @@ def test_numbers_of_the_page_are_those_of_json(tab: Browser, tmp_path: Path) -> 
     assert not tab.problems
 
 
+def test_processes_have_an_arrow_where_something_moved(tab: Browser, tmp_path: Path) -> None:
+    paths = []
+    for rank, (before, after) in enumerate([(0.75, 0.01), (0.7, 0.7)]):
+        writer = four_node_run(rank=rank)
+        writer.sample(1, before=before, after=after, granules=400, time=0.7)
+        paths.append(str(writer.write(tmp_path / str(rank))))
+    (tmp_path / "page.html").write_text(page(read_results(paths)), encoding="utf-8")
+    tab.open(tmp_path / "page.html")
+    cells = "[...document.querySelectorAll('.verdict tbody td:last-child')].map(one => one.innerText)"
+    assert tab.run(cells) == ["75 → 1.0 %", "70 %"]
+    assert not tab.problems
+
+
 def test_iterations_without_rows_are_not_denied(tab: Browser, tmp_path: Path) -> None:
     writer = RecordWriter()
     writer.row("node", index=0, position=0, cpus=1, target=1)

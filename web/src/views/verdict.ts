@@ -1,5 +1,6 @@
 // What did remote memory cost, and what is to be done?
 
+import { remoteCell } from "../area_list"
 import type { Data, ProcessData, Share } from "../data"
 import { base, count, fill, h, percent, seconds, size } from "../dom"
 import type { State } from "../state"
@@ -59,5 +60,5 @@ function processTable(data: Data, state: State): HTMLElement {
     h("tbody", {}, data.processes.map((one, at) => h("tr", { "aria-current": at === state.now.process ? "true" : null },
       h("td", {}, one.json.record.rank ?? ""), h("td", {}, h("button", { class: "link", type: "button", onclick: () => state.set({ process: at }) }, one.json.record.pid)),
       h("td", {}, base(one.json.record.program)), h("td", {}, one.json.record.host), h("td", {}, size(one.json.moved_bytes)),
-      h("td", {}, one.json.remote_fraction.after === null ? "–" : `${percent(one.json.remote_fraction.before)} → ${percent(one.json.remote_fraction.after)}`))))))
+      h("td", {}, remoteCell(one.json.remote_fraction)))))))
 }
