@@ -30,6 +30,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from homing.record_rows import AreaSample, EndSums
+from homing.report.words import percent
 from homing.values import dataclass
 
 #: Of the intervals, so many hold the truth.
@@ -64,9 +65,9 @@ class Estimate:
 
     @property
     def changed(self) -> bool:
-        """Are the ends two numbers? They are one where sampled pages, moved or not, ended as far away as they
-        began."""
-        return self.before != self.after
+        """Are the ends two numbers as they are shown? They are one where sampled pages, moved or not, ended
+        as far away as they began."""
+        return percent(self.before.fraction) != percent(self.after.fraction)
 
     @property
     def enough(self) -> bool:

@@ -75,14 +75,14 @@ def test_numbers_of_the_page_are_those_of_json(tab: Browser, tmp_path: Path) -> 
 
 def test_processes_have_an_arrow_where_something_moved(tab: Browser, tmp_path: Path) -> None:
     paths = []
-    for rank, (before, after) in enumerate([(0.75, 0.01), (0.7, 0.7)]):
+    for rank, (before, after) in enumerate([(0.75, 0.01), (0.7, 0.7), (0.5, 0.5001)]):
         writer = four_node_run(rank=rank)
         writer.sample(1, before=before, after=after, granules=400, time=0.7)
         paths.append(str(writer.write(tmp_path / str(rank))))
     (tmp_path / "page.html").write_text(page(read_results(paths)), encoding="utf-8")
     tab.open(tmp_path / "page.html")
     cells = "[...document.querySelectorAll('.verdict tbody td:last-child')].map(one => one.innerText)"
-    assert tab.run(cells) == ["75 → 1.0 %", "70 %"]
+    assert tab.run(cells) == ["75 → 1.0 %", "70 %", "50 %"]
     assert not tab.problems
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from homing.record_rows import AreaSample, EndSums
 from homing.records import parse_record
+from homing.report.area_lines import change
 from homing.report.json import to_json
 from homing.report.names import Namer
 from homing.report.remote import CONFIDENCE, LEAST_SAMPLES, Estimate, estimate, wilson
@@ -70,6 +71,11 @@ def test_where_nothing_moved_both_ends_are_one_number(
     found = known(estimate([sample_of(*area) for area in still]))
     assert found.before == found.after
     assert not found.changed
+
+
+@pytest.mark.parametrize(("after", "shown"), [(0.5 + 1e-9, "50 %"), (0.504, "50 %"), (0.51, "50 % -> 51 %")])
+def test_an_arrow_is_between_two_numbers(after: float, shown: str) -> None:
+    assert change(known(estimate([sample_of([(1, 0.5, after)] * 1000)]))) == shown
 
 
 def test_areas_weigh_what_their_traffic_does() -> None:

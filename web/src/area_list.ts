@@ -151,8 +151,9 @@ export class AreaList {
 
 export function remoteCell(remote: { before: number | null; after: number | null }): HTMLElement {
   if (remote.before === null || remote.after === null) return h("span", { class: "dim", title: "too few samples" }, "–")
-  if (remote.before === remote.after) return h("span", {}, percent(remote.after))
-  return h("span", {}, h("span", { class: "dim" }, `${percent(remote.before).replace(" %", "")} → `), percent(remote.after))
+  const before = percent(remote.before), after = percent(remote.after)
+  if (before === after) return h("span", {}, after)
+  return h("span", {}, h("span", { class: "dim" }, `${before.replace(" %", "")} → `), after)
 }
 
 /** A small map; where addresses are not known, the shares of the nodes one behind the other would lie: nothing is drawn

@@ -38,7 +38,7 @@ function number(name: string, value: string, more: string): HTMLElement {
 
 function remoteFigure(found: Share, byAccess: boolean): HTMLElement {
   const what = byAccess ? "sampled accesses" : "sampled touches"
-  return shareFigure(`of touches remote, estimated from ${count(found.touches)} ${what}`, found.after!, found.before === found.after ? null : found.before, found.before_interval, found.after_interval)
+  return shareFigure(`of touches remote, estimated from ${count(found.touches)} ${what}`, found.after!, percent(found.before) === percent(found.after) ? null : found.before, found.before_interval, found.after_interval)
 }
 
 /** A share as a number and as points on a line from 0 to 100 %, with their intervals. */
