@@ -47,6 +47,8 @@ _LETTERS = {
     "<u2": "H",
     "<u4": "I",
     "<u8": "Q",
+    "<i1": "b",
+    "<i2": "h",
     "<i4": "i",
     "<i8": "q",
     "<f4": "f",
@@ -64,10 +66,13 @@ class Column:
     count: int
     offset: int
 
-    @property
-    def kind(self) -> str:
-        """Of its values: u, i (with a sign), f, S (bytes)."""
-        return self.base.lstrip("<")[0]
+    def read_as(self, kind: str) -> Column | None:
+        """The column with values of a kind: u, i (with a sign), f, S (bytes). None where it has others: whole
+        numbers have a sign or not, as they are read."""
+        own = self.base.lstrip("<")[0]
+        if own != kind and own in "ui" and kind in "ui":
+            return Column(self.name, self.base.replace(own, kind), self.count, self.offset)
+        return self if own == kind else None
 
 
 class Tables:
@@ -86,13 +91,12 @@ class Tables:
         """Those of a kind, the first `row`; none where the header does not have it."""
         return self._types[name][1] if name in self._types else []
 
-    def values(self, name: str, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def values(self, name: str, columns: Sequence[Column]) -> Iterator[dict[str, Any]]:
         """Each row of a kind as a dictionary of these columns: numbers, lists of numbers, bytes."""
         if name not in self._types:
             return
-        kind, columns = self._types[name]
-        chosen = [column for column in columns if column.name in wanted]
-        readers = [(column.name, column.count, column.base, *_reader(column)) for column in chosen]
+        kind, _ = self._types[name]
+        readers = [(column.name, column.count, column.base, *_reader(column)) for column in columns]
         body = self._body
         for place in self._places.get(kind, ()):
             row: dict[str, Any] = {}
@@ -101,13 +105,12 @@ class Tables:
                 row[key] = found[0] if count == 1 or base == "S1" else list(found)
             yield row
 
-    def array(self, name: str, wanted: Sequence[str]) -> Rows:
+    def array(self, name: str, columns: Sequence[Column]) -> Rows:
         """All rows of a kind as a structured array of these columns; an empty one where the header does not
         have it."""
         if name not in self._types:
             return np.zeros(0, dtype=[("row", "<u4")])
-        kind, columns = self._types[name]
-        columns = [column for column in columns if column.name in wanted]
+        kind, _ = self._types[name]
         layout = {
             "names": [column.name for column in columns],
             "formats": [

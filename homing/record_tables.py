@@ -10,7 +10,7 @@ from typing import Any
 
 from homing.arrays import NDArray, np
 from homing.late import pattern
-from homing.record_file import Tables
+from homing.record_file import Column, Tables
 from homing.record_format import shown
 from homing.values import dataclass
 
@@ -76,19 +76,20 @@ class RecordTables:
 
     def dicts(self, name: str, *needed: str) -> Iterator[dict[str, Any]]:
         """Rows of one kind as plain values; none where one of these columns is missing."""
-        names = self._sound(name)
-        if all(column in names for column in needed):
-            yield from self.rows.values(name, names)
+        columns = self._sound(name)
+        if {column.name for column in columns}.issuperset(needed):
+            yield from self.rows.values(name, columns)
 
-    def _sound(self, name: str) -> list[str]:
+    def _sound(self, name: str) -> list[Column]:
         """The columns that are what they are to be. Others are those of a damaged header, or later ones: with
         one value where several belong, or of another kind."""
         arrays, kinds = _ARRAYS.get(name, set()), {**_KINDS, **_KINDS_IN.get(name, {})}
-        return [
-            column.name
+        read = [
+            column.read_as(kinds.get(column.name, "u"))
             for column in self.rows.columns(name)
-            if (column.count > 1) == (column.name in arrays) and column.kind == kinds.get(column.name, "u")
+            if (column.count > 1) == (column.name in arrays)
         ]
+        return [column for column in read if column is not None]
 
     @cached_property
     def texts(self) -> dict[int, str]:

@@ -226,6 +226,7 @@ def test_the_reader_knows_every_column() -> None:
         ("sample", {"time": ("char", 8)}),
         ("text", {"id": ("u32", 2)}),
         ("node", {"position": ("f32", 1)}),
+        ("node", {"position": ("u8", 1), "target": ("u16", 1)}),
     ],
 )
 def test_columns_of_another_shape_are_left_out(row: str, changes: dict[str, tuple[str, int]]) -> None:
