@@ -117,8 +117,10 @@ def _end(of: ProcessResult | AreaResult) -> Share | None:
 
 def _shares(before: Share | None, after: Share | None) -> str:
     if before is None or after is None:
-        shown = [percent(one.fraction) if one is not None else "too few samples" for one in (before, after)]
-        return " -> ".join(shown)
+        return " -> ".join(
+            f"{percent(one.fraction)} ({interval(one)} %)" if one is not None else "too few samples"
+            for one in (before, after)
+        )
     text = f"{percent(before.fraction)} -> {percent(after.fraction)}"
     text += f" ({interval(before)} % and {interval(after)} %)"
     apart = before.high < after.low or after.high < before.low

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from homing.outputs import STANDARD_OUTPUT, output
 from homing.report.advice import settings
-from homing.report.area_lines import change
+from homing.report.area_lines import change, interval
 from homing.report.layout import Column, fitted, records
 from homing.report.lines import Table, Text, knows_styles, labelled, terminal_width
 from homing.report.process_lines import machine_lines, process_lines, process_name
@@ -116,7 +116,7 @@ def _process_table(processes: list[ProcessResult], width: int) -> Iterable[Text 
         Column("settled at", right=True),
         Column("moved", right=True),
         Column("refused", right=True),
-        Column("remote, estimated"),
+        Column("remote, estimated (95 % within)"),
     ]
     rows = [
         [
@@ -145,7 +145,10 @@ def _remote_cell(process: ProcessResult) -> str:
     found = process.remote
     if found is None:
         return ""
-    return change(found) if found.enough else "too few samples"
+    if not found.enough:
+        return "too few samples"
+    within = f" -> {interval(found.after)}" if found.changed else ""
+    return f"{change(found)} ({interval(found.before)}{within} %)"
 
 
 def _counts(results: Results) -> Iterable[Text]:

@@ -120,6 +120,11 @@ def test_what_differs_is_told_with_its_intervals(tmp_path: Path) -> None:
     assert "(-50 %)" in text
 
 
+def test_what_one_run_does_not_know_is_told_of_the_other(tmp_path: Path) -> None:
+    text = compared(run_with(0.75, 0.2), RecordWriter(), tmp_path)
+    assert "75 % (71-79 %) -> too few samples, of touches, estimated" in text
+
+
 def test_too_few_iterations_are_not_compared(tmp_path: Path) -> None:
     assert "too few iterations" in compared(four_node_run(), four_node_run(), tmp_path)
     assert spread([1.0] * 7) is None
