@@ -19,12 +19,12 @@ def size(value: float) -> str:
 
 def duration(seconds: float) -> str:
     """Seconds: 85 us, 1.6 ms, 12 ms, 1.5 s."""
-    if seconds < 0.001:
+    if seconds < 999.5e-6:
         return f"{seconds * 1e6:.0f} us"
-    if seconds < 1:
+    if seconds < 999.5e-3:
         milliseconds = seconds * 1e3
         return f"{milliseconds:.2g} ms" if milliseconds < 9.95 else f"{milliseconds:.0f} ms"
-    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:.0f} s"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
 
 
 def number(value: int) -> str:

@@ -268,6 +268,7 @@ def test_numbers_for_people() -> None:
     times = ["5 us", "1.6 ms", "2 ms", "10 ms", "12 ms", "763 ms", "1.5 s", "12345 s"]
     values = (5e-6, 0.00161, 0.002, 0.00996, 0.0123, 0.763, 1.5, 12345)
     assert [duration(value) for value in values] == times
+    assert [duration(value) for value in (999.6e-6, 0.9996, 999.6)] == ["1 ms", "1 s", "1000 s"]
 
 
 def test_the_last_settled_stretch_counts() -> None:
