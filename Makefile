@@ -116,7 +116,7 @@ build/%/build.ninja: CMakePresets.json .venv/complete
 
 c_sources = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp')
 shell_sources = $(shell git ls-files --cached --others --exclude-standard '*.sh') .ci/run
-python_sources = homing tests cmake tools benchmarks
+python_sources = homing tests cmake tools benchmarks packaging
 
 check-format: .setup/check
 	@clang-format-19 --dry-run -Werror $(c_sources)

@@ -1,4 +1,6 @@
 # Copyright the homing authors. SPDX-License-Identifier: BSD-3-Clause
+# Spack's own names come by the star, as in all of its packages; Spack reads the lists.
+# ruff: noqa: F403, F405, RUF012
 from spack.package import *
 
 
@@ -7,7 +9,7 @@ class Homing(CMakePackage):
     unmodified program runs, and reports what it did."""
 
     homepage = "https://example.invalid/homing"
-    # A tag of the repository that you build from: spack install homing@0.2.0, or spack develop.
+    # Until there is a public repository: spack develop, with the path of a clone (docs/howto/install.md).
     git = "https://example.invalid/homing.git"
 
     license("BSD-3-Clause")
