@@ -35,14 +35,19 @@ def to_json(results: Results) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "homing": __version__,
-        "command": results.command,
+        "command": None if results.command is None else [_valid(word) for word in results.command],
         "exit_status": results.status,
         "seconds": results.seconds,
-        "aside": results.aside or None,
-        "notes": [*results.notes, *results.unreadable],
+        "aside": _valid(results.aside) or None,
+        "notes": [_valid(one) for one in (*results.notes, *results.unreadable)],
         "processes": [_process(process) for process in results.processes],
         "counts": results.counts,
     }
+
+
+def _valid(text: str) -> str:
+    """Without the bytes of file names that are no UTF-8: parsers refuse what stands for them."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _process(process: ProcessResult) -> dict[str, Any]:

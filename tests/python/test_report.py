@@ -448,6 +448,13 @@ def test_json_keeps_to_the_schema() -> None:
     assert document["counts"]["run"]["remote_fraction"] == 0.3
 
 
+def test_json_is_text_whatever_files_are_called() -> None:
+    found = results_of(four_node_run(program="/tmp/m\udcfcller"))
+    found.command, found.unreadable, found.notes = ["./\udcff"], ["\udcfe: empty"], ["\udcfd"]
+    assert json.dumps(to_json(found), ensure_ascii=False).encode("utf-8")
+    assert to_json(found)["command"] == ["./?"]
+
+
 def test_the_schema_refuses_what_is_not_documented() -> None:
     document = to_json(results_of(four_node_run()))
     document["processes"][0]["areas"][0]["surprise"] = 1
