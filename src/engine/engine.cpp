@@ -202,7 +202,7 @@ bool Engine::windows_outlast_regions() {
 void Engine::serial_code_ends() {
     check_window(record::now());
     if (!window_stays_ || (windows_->is_open() && windows_->touches() == touches_taken_)) return;
-    take_touches_between();
+    take_touches_of(Site::outside());
 }
 
 /// Where it may not stay any more, it ends.
@@ -249,14 +249,11 @@ void Engine::take_touches_of(Site site) {
     open_ = runs;
 }
 
-/// The same outside of regions.
-void Engine::take_touches_between() { take_touches_of(Site::outside()); }
-
 /// A window that stayed ends here: nothing is armed any more.
 void Engine::close_window() {
     if (!window_stays_) return;
     windows_->close();
-    take_touches_between();
+    take_touches_of(Site::outside());
 }
 
 void Engine::window_region_begins() {
@@ -540,14 +537,12 @@ double Engine::traffic(const WatchedArea& area) const {
 }
 
 policy::TouchModel Engine::touch_model(const WatchedArea& area) const {
-    policy::TouchModel model;
-    model.page_size = area.granule;
-    model.line_size = cache_line_bytes;
-    model.cache_bytes = cache_bytes_;
-    model.footprint_bytes = footprint_ / static_cast<std::uint64_t>(std::max(1, nodes_.count()));
-    model.threads = threads_;
-    model.nodes = nodes_.count();
-    return model;
+    return {.page_size = area.granule,
+            .line_size = cache_line_bytes,
+            .cache_bytes = cache_bytes_,
+            .footprint_bytes = footprint_ / static_cast<std::uint64_t>(std::max(1, nodes_.count())),
+            .threads = threads_,
+            .nodes = nodes_.count()};
 }
 
 double Engine::traffic_ns(const WatchedArea& area) const {

@@ -266,7 +266,6 @@ class Engine final : public phases::Listener {
     void check_window(double now);
     void take_touches();
     void take_touches_of(Site site);
-    void take_touches_between();
     bool has_handler();
     bool surroundings_allow();
     void close_window();

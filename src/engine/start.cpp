@@ -100,12 +100,7 @@ phases::Listener* start_engine() noexcept {
 bool Engine::start(std::unique_ptr<ReferenceSource> source, bool asks) {
     running_.start(record::now());
     record::fact("mechanism", option_text(Option::mechanism));
-    const std::string errors = option_errors();
-    for (std::size_t at = 0; at < errors.size();) {
-        const std::size_t end = errors.find('\n', at);
-        record::message(record::Level::warning, errors.substr(at, end - at));
-        at = end == std::string::npos ? errors.size() : end + 1;
-    }
+    record::message_of_each_line(record::Level::warning, option_errors());
     record_machine(machine_, nodes_, kernel_);
     if (nodes_.count() < 2) {
         record::message(

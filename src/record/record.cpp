@@ -353,6 +353,14 @@ void progress(u32 iterations) noexcept {
     }
 }
 
+void message_of_each_line(Level level, std::string_view lines) noexcept {
+    while (!lines.empty()) {
+        const std::size_t end = std::min(lines.find('\n'), lines.size());
+        message(level, lines.substr(0, end));
+        lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+}
+
 void message(Level level, std::string_view value) noexcept {
     if (is_anothers()) return;
     const int saved = errno;

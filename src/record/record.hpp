@@ -39,6 +39,7 @@ void progress(u32 iterations) noexcept;
 /// counted.
 enum class Level : u32 { note = 1, warning = 2, not_done = 3 };
 void message(Level level, std::string_view value) noexcept;
+void message_of_each_line(Level level, std::string_view lines) noexcept;
 
 /// How many messages of a level there were, with or without a record.
 u64 messages(Level level) noexcept;
