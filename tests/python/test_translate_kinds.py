@@ -31,6 +31,7 @@ KINDS = (
     "heads.f90",
     "inner_counters.c",
     "inner_counters.f90",
+    "left_procedures.f90",
     "lengths.f90",
     "macro_arguments.c",
     "modules_hidden.f90",

@@ -6,7 +6,7 @@ module homing_parts
   private
   public :: homing_handle, homing_long, homing_nothing
   public :: homing_start, homing_rank, homing_threads, homing_part_count, homing_first_part, homing_last_part, homing_part
-  public :: homing_layout_fitted, homing_runs, homing_share_last
+  public :: homing_leaving, homing_layout_fitted, homing_runs, homing_share_last
   public :: homing_layout_create, homing_layout_free, homing_lower, homing_upper, homing_template_lower
   public :: homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high, homing_own_low
   public :: homing_run_low, homing_run_high, homing_run_next
@@ -19,6 +19,13 @@ module homing_parts
   integer(c_int), parameter, public :: homing_sum = 0, homing_product = 1, homing_minimum = 2, homing_maximum = 3, &
       & homing_and = 4, homing_or = 5, homing_other = 6, homing_bits_and = 7, homing_bits_or = 8, homing_bits_other = 9
   integer(c_int), parameter, public :: homing_integers = 0, homing_reals = 2, homing_complexes = 3, homing_logicals = 4
+
+  !> Frees the layout of a procedure's own array however the procedure is left.
+  type :: homing_leaving
+    type(homing_handle), pointer :: layout => null()
+  contains
+    final :: leave
+  end type
 
   interface
     subroutine homing_start() bind(c)
@@ -292,6 +299,11 @@ contains
   subroutine homing_layout_free(layout)
     type(homing_handle), intent(inout) :: layout
     layout = c_layout_free(layout)
+  end subroutine
+
+  subroutine leave(left)
+    type(homing_leaving), intent(inout) :: left
+    if (associated(left%layout)) call homing_layout_free(left%layout)
   end subroutine
 
   !> Default integers, which is what array bounds are made of.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from homing.translate.affine import names_in
 from homing.translate.front.implicit import declared
+from homing.translate.names import added
 from homing.translate.plan.accessibility import declared_in
 from homing.translate.plan.array import Array
 from homing.translate.plan.intents import INTENT_IN
@@ -41,6 +42,12 @@ class FortranDeclarations(FortranModules):
             declaration = array.declaration
             if array.dummy:
                 continue
+            if self.left(array):
+                layout = self.layout(array)
+                start += [
+                    f"{layout} = homing_nothing",
+                    f"{added(f'hm_left_{array.name}')}%layout => {layout}",
+                ]
             if declaration.storage in ("allocatable", "pointer"):
                 start += self.unallocated(array)
                 continue
@@ -69,6 +76,19 @@ class FortranDeclarations(FortranModules):
             self.edits.insert_lines(routine.head_end, lines, first=True)
         self._import()
         self.procedures.write(self._variables(own))
+
+    def left(self, array: Array) -> bool:
+        """Has each call of the procedure an array, and a layout, of its own?"""
+        kept = self.routine.main or self.routine.module or array.dummy or self.made_late(array)
+        return not kept and "save" not in array.declaration.attributes
+
+    def handle(self, array: Array) -> list[str]:
+        """The declaration of the array's layout."""
+        layout = self.layout(array)
+        if not self.left(array):
+            return [f"type(homing_handle) :: {layout}"]
+        left = f"type(homing_leaving) :: {added(f'hm_left_{array.name}')}"
+        return [f"type(homing_handle), target :: {layout}", left]
 
     def unallocated(self, array: Array) -> list[str]:
         """What is set at the beginning of the routine for an array that is not there yet."""
@@ -126,7 +146,7 @@ class FortranDeclarations(FortranModules):
                     lines.append(f"private :: {name}")
             if not array.dummy:
                 lines.append(f"type({name}), allocatable :: {self.container(array)}(:)")
-                lines.append(f"type(homing_handle) :: {self.layout(array)}")
+                lines += self.handle(array)
                 if self.routine.module:
                     lines += self.shown([array])
             else:

@@ -202,10 +202,12 @@ class PagesFortran(FortranWriter):
     def _new_declarations(self, own: Sequence[Array]) -> list[str]:
         lines = []
         for array in own:
-            late = self.routine.module or self.made_late(array)
-            kept, nothing = (", save", " = homing_nothing") if late else ("", "")
-            if not array.dummy:
-                lines.append(f"type(homing_handle){kept} :: {self.layout(array)}{nothing}")
+            if array.dummy:
+                continue
+            if self.routine.module or self.made_late(array):
+                lines.append(f"type(homing_handle), save :: {self.layout(array)} = homing_nothing")
+            else:
+                lines += self.handle(array)
         if self.routine.module:
             lines += self.shown(own)
         lines += self._variables(own).values()

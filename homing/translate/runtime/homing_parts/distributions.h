@@ -53,12 +53,35 @@ const long* homing_longs(const void* integers, long count, size_t bytes) {
     return kept;
 }
 
+static void enlist(homing_layout* layout) {
+#ifdef _OPENMP
+#pragma omp critical(homing_layouts)
+#endif
+    {
+        layout->next = all_layouts;
+        if (all_layouts) all_layouts->previous = layout;
+        all_layouts = layout;
+        layout->made = ++layouts_made;
+    }
+}
+
+static void strike_out(homing_layout* layout) {
+#ifdef _OPENMP
+#pragma omp critical(homing_layouts)
+#endif
+    {
+        if (layout->previous)
+            layout->previous->next = layout->next;
+        else
+            all_layouts = layout->next;
+        if (layout->next) layout->next->previous = layout->previous;
+    }
+}
+
 homing_layout* homing_layout_create(const char* name, int language, int rank, size_t element,
                                     const homing_dimension* dimensions, const long* sizes) {
     homing_layout* layout = need(calloc(1, sizeof *layout));
-    layout->next = all_layouts;
-    if (all_layouts) all_layouts->previous = layout;
-    all_layouts = layout;
+    enlist(layout);
     snprintf(layout->name, sizeof layout->name, "%s", name);
     layout->language = language;
     layout->rank = rank;
@@ -96,17 +119,12 @@ homing_layout* homing_layout_create(const char* name, int language, int rank, si
         sizes += d->argument;
     }
     if (language == HOMING_C) layout->memory = need(calloc((size_t)process.parts, sizeof(void*)));
-    layout->made = ++layouts_made;
     return layout;
 }
 
 homing_layout* homing_layout_free(homing_layout* layout) {
     if (!layout) return NULL;
-    if (layout->previous)
-        layout->previous->next = layout->next;
-    else
-        all_layouts = layout->next;
-    if (layout->next) layout->next->previous = layout->previous;
+    strike_out(layout);
     for (int i = 0; i < layout->rank; i++)
         free(layout->bounds[i]);
     for (int part = 0; layout->memory && part < process.parts; part++)

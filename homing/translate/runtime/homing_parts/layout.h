@@ -14,7 +14,7 @@ struct homing_layout {
     struct homing_layout *previous, *next; /* all that there are, to be freed at the end */
 };
 
-/* Made and freed in serial code, or in homing_layout_fit. */
+/* Changed one thread at a time: procedures with arrays of their own may be called in parallel regions. */
 static homing_layout* all_layouts = NULL;
 static unsigned long layouts_made = 0;
 

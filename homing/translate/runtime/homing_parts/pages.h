@@ -113,7 +113,8 @@ void homing_place(const homing_layout* layout, const void* memory) {
         fprintf(stderr, "homing: array '%s': about %ld %% of its elements lie in pages of other owners\n",
                 layout->name, 100 * elsewhere / seen);
     }
-    if (!homing_place_on_node)
+    static int said = 0; /* a procedure's own arrays are placed at each call */
+    if (!homing_place_on_node && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
         fprintf(stderr, "homing: linked without libhoming: pages stay where they are\n");
     free(nodes);
 }
