@@ -42,10 +42,6 @@ REFUSED = [
         r"p\.f90:11:1: 'x' is the caller's: ALLOCATE",
     ),
     (
-        BEGIN + "data b /9*1d0/\n!$homing distribute b(block)\n" + LOOP.format("b") + "end\n",
-        r"p\.f90:3:\d+: an initialised distributed array",
-    ),
-    (
         BEGIN
         + "namelist /n/ b\n!$homing distribute b(block)\nread (5, nml=n)\n"
         + LOOP.format("b")
@@ -59,7 +55,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=["in a callee", "data", "namelist", "associate"])
+@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=["in a callee", "namelist", "associate"])
 def test_refused(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "p.f90").write_text(text)
     with pytest.raises(TranslationError, match=reason):

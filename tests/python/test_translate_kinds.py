@@ -29,6 +29,7 @@ KINDS = (
     "generic.f90",
     "heads.c",
     "heads.f90",
+    "initial_values.f90",
     "inner_counters.c",
     "inner_counters.f90",
     "left_procedures.f90",

@@ -14,6 +14,7 @@ from homing.translate.plan.intents import INTENT_IN
 from homing.translate.tree import Construct, Declaration, walk
 from homing.translate.write.fortran_modules import FortranModules
 from homing.translate.write.fortran_text import split_list
+from homing.translate.write.initial_values import declared_holder, initialised, moved_data
 from homing.translate.write.writer import PART
 
 
@@ -42,6 +43,12 @@ class FortranDeclarations(FortranModules):
             declaration = array.declaration
             if array.dummy:
                 continue
+            if self.kept(array):
+                made = [] if declaration.storage == "allocatable" else self._created(array)
+                start += (
+                    [f"if (.not. allocated({self.container(array)})) then", *made, "end if"] if made else []
+                )
+                continue
             if self.left(array):
                 layout = self.layout(array)
                 start += [
@@ -54,11 +61,6 @@ class FortranDeclarations(FortranModules):
             if self.made_late(array) or routine.module:
                 continue
             start += self._created(array)
-        for array in own:
-            procedure = not routine.main and not routine.module and not array.dummy
-            if procedure and not self.made_late(array) and "save" in array.declaration.attributes:
-                begin, end = array.declaration.begin, array.declaration.end
-                self.problems.append((begin, end, "a distributed array with SAVE in a procedure"))
         if routine.module:
             self.made_here()
         start += self.beginning()
@@ -77,16 +79,22 @@ class FortranDeclarations(FortranModules):
         self._import()
         self.procedures.write(self._variables(own))
 
+    def kept(self, array: Array) -> bool:
+        """Does a procedure's array live on until the next call?"""
+        if self.routine.main or self.routine.module or array.dummy or self.made_late(array):
+            return False
+        return "save" in array.declaration.attributes or initialised(array.declaration)
+
     def left(self, array: Array) -> bool:
         """Has each call of the procedure an array, and a layout, of its own?"""
-        kept = self.routine.main or self.routine.module or array.dummy or self.made_late(array)
-        return not kept and "save" not in array.declaration.attributes
+        whole = self.routine.main or self.routine.module or array.dummy or self.made_late(array)
+        return not whole and not self.kept(array)
 
     def handle(self, array: Array) -> list[str]:
         """The declaration of the array's layout."""
         layout = self.layout(array)
         if not self.left(array):
-            return [f"type(homing_handle) :: {layout}"]
+            return [f"type(homing_handle){', save' if self.kept(array) else ''} :: {layout}"]
         left = f"type(homing_leaving) :: {added(f'hm_left_{array.name}')}"
         return [f"type(homing_handle), target :: {layout}", left]
 
@@ -145,7 +153,8 @@ class FortranDeclarations(FortranModules):
                 if self.routine.module:  # who uses the module may have one of the same name
                     lines.append(f"private :: {name}")
             if not array.dummy:
-                lines.append(f"type({name}), allocatable :: {self.container(array)}(:)")
+                kept = ", save" if self.kept(array) else ""
+                lines.append(f"type({name}), allocatable{kept} :: {self.container(array)}(:)")
                 lines += self.handle(array)
                 if self.routine.module:
                     lines += self.shown([array])
@@ -210,7 +219,9 @@ class FortranDeclarations(FortranModules):
                 self._changeable(begin, changed)
                 continue
             self._take_out(begin, changed, begin in elsewhere)
-        self._leave_out([array for array in own if self._must_change(array)])
+        changed = [array for array in own if self._must_change(array)]
+        self._leave_out(changed)
+        self._move_data(changed)
 
     def _brought(self, array: Array) -> str:
         """The declaration of an argument that the text does not have."""
@@ -307,17 +318,18 @@ class FortranDeclarations(FortranModules):
             self.edits.replace(begin, end, left)
 
     def _as_allocatables(self, arrays: Sequence[Array]) -> list[str]:
-        """Their declarations as allocatables; an initialised one is a problem."""
+        """Their declarations as allocatables, and what holds their first values."""
         lines = []
         for array in arrays:
             colons = ", ".join(":" for _ in array.dimensions)
             words = ", ".join([array.declaration.type, *self._access(array.declaration), "allocatable"])
             lines.append(f"{words} :: {array.declaration.spelling}({colons})")
-            if array.declaration.initial is not None or "data" in array.declaration.attributes:
-                decl = array.declaration
-                self.problems.append(
-                    (decl.begin, decl.end, "an initialised distributed array: assign its values instead")
-                )
+            decl = array.declaration
+            if initialised(decl) and decl.storage == "static":
+                lines.append(declared_holder(array, self.source.text[decl.begin : decl.end]))
+            elif initialised(decl):
+                reason = "an initialised distributed array: assign its values instead"
+                self.problems.append((decl.begin, decl.end, reason))
         return lines
 
     def _access(self, declaration: Declaration) -> list[str]:
@@ -325,6 +337,10 @@ class FortranDeclarations(FortranModules):
         head = self.source.text[declaration.statement_begin : declaration.begin].partition("::")[0]
         found = re.search(r",\s*(?:&[^\n]*\n\s*&?\s*)?(public|private)\b", head, re.IGNORECASE)
         return [found[1].lower()] if found else []
+
+    def _move_data(self, changed: Sequence[Array]) -> None:
+        """DATA statements give their values to what holds them."""
+        self.extra += moved_data(self.routine, changed, self.edits)
 
     def _take_out(self, begin: int, arrays: Sequence[Array], others_too: bool) -> None:
         """Declare the arrays of one statement as allocatables instead (dummies: as locals). others_too: the

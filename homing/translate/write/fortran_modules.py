@@ -15,6 +15,7 @@ from homing.translate.plan.accessibility import NotPublic, names_lacking
 from homing.translate.plan.array import Array
 from homing.translate.tree import Routine
 from homing.translate.write.fortran_arrays import FortranArrays
+from homing.translate.write.initial_values import holder, initialised
 from homing.translate.write.writer import PART
 
 
@@ -28,11 +29,19 @@ class FortranModules(FortranArrays):
 
     def _companions(self, array: Array) -> list[str]:
         """What stands beside an array's declaration."""
-        return [self.container(array), self.layout(array)]
+        values = [holder(array)] if self._holds(array) else []
+        return [self.container(array), self.layout(array), *values]
+
+    def _holds(self, array: Array) -> bool:
+        """Has it values from the beginning?"""
+        return array.declaration.storage == "static" and initialised(array.declaration)
 
     def _created(self, array: Array) -> list[str]:
         """An array that is there from the beginning."""
-        return self.create(array, _bounds(array))
+        lines = self.create(array, _bounds(array))
+        if self._holds(array):
+            lines += [f"allocate({array.name}, source={holder(array)})", *self._released([array], [array])]
+        return lines
 
     def of_modules(self) -> tuple[list[str], list[str]]:
         """In the main program: the USE statements and the lines that make the arrays, those first that others
@@ -61,10 +70,10 @@ class FortranModules(FortranArrays):
             self.problems += [(one.declaration.begin, one.declaration.end, reason) for one in arrays]
             return
         lines = [line for array in arrays for line in self._created(array)]
-        self.locals.pop(PART, None)  # the procedure has its own
+        own = [one for one in (PART, "hm_each") if self.locals.pop(one, None)]  # the procedure's
         name, end = _maker(self.routine), self.routine.body_end
         contains = re.compile(r"[ \t]*contains\b", re.IGNORECASE).match(self.source.text, end)
-        text = [f"subroutine {name}()", f"  integer :: {PART}", *(f"  {line}" for line in lines)]
+        text = [f"subroutine {name}()", f"  integer :: {', '.join(own)}", *(f"  {line}" for line in lines)]
         text.append(f"end subroutine {name}")
         indent = self._indent()
         if contains is None:

@@ -118,6 +118,10 @@ class PagesFortran(FortranWriter):
         lines = [line for array in arrays for line in self.fitted(array)]
         self._lines(self.source.line_start(at), lines, at)
 
+    def _holds(self, array: Array) -> bool:
+        """The array itself does."""
+        return False
+
     def create(self, array: Array, bounds: Sequence[tuple[str, str]]) -> list[str]:
         numbers, sizes = self._dimensions(array, bounds)
         layout = self.layout(array)
@@ -218,6 +222,9 @@ class PagesFortran(FortranWriter):
 
     def _take_out(self, begin: int, arrays: Sequence[Array], others_too: bool) -> None:
         """Declarations stay."""
+
+    def _move_data(self, changed: Sequence[Array]) -> None:
+        """DATA statements, too."""
 
     def _leave_out(self, changed: Sequence[Array]) -> None:
         """So do others of the same names."""
