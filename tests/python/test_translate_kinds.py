@@ -44,6 +44,8 @@ KINDS = (
     "reallocated.f90",
     "returns.c",
     "static_of_module.f90",
+    "sums_in_regions.c",
+    "sums_in_regions.f90",
     "sums_of_both.c",
     "sums_of_both.f90",
     "taken_again.c",

@@ -300,10 +300,13 @@ class Parts:
             region.reductions = [*region.reductions, *_reductions(node)]
             around = self.loops.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
-            self._seen_by_one_rank(loop, region)
+            # In a procedure that is called in regions, each thread may have a variable of its own.
+            sums = self._atomic_sums(loop, region) if region.construct is not None else []
+            self._seen_by_one_rank(loop, region, frozenset(one.name for one in sums))
             region.private -= last
             barrier = waits and self.work.shares(node, region)
-            self.work.writer.worksharing(region, node, loop, around, barrier=barrier, mpi=self.work.mpi)
+            combined = [*_reductions(node), *sums] if self.work.mpi else []
+            self.work.writer.worksharing(region, node, loop, around, barrier, combined)
             return
         if directive.name in ("single", "master", "masked"):
             self.work.forget(node) if not touches else self.singles.single(node, region)

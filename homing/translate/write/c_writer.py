@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from homing.translate.affine import shifted
-from homing.translate.openmp import Reduction, clause_text, reductions_of
+from homing.translate.openmp import Reduction, clause_text
 from homing.translate.plan import clauses as table
 from homing.translate.plan.array import Array
 from homing.translate.plan.model import Box, Exchange, Follow, LastValues, LocalIndex, SinglePlan
@@ -335,26 +335,25 @@ class CWriter(CThreadLoops):
         loop: Loop,
         around: Around,
         barrier: bool,
-        mpi: bool,
+        combined: Sequence[Reduction],
     ) -> None:
         directive = node.directive
         last = around.last
-        data = self.loop_clauses(directive, last, mpi)
+        data = self.loop_clauses(directive, last, self.mpi)
         ahead, later = self.around_last(last, node) if last else ([], [])
-        reductions = directive.clause("reduction")
+        waits = barrier or bool(combined) or bool(directive.clause("reduction"))
         # Each thread's own, wherever they are declared: there is no worksharing loop any more that says so.
         counters = [f"{self._type_of(name)} {name};" for name in self.outer_counters(node)]
         head, tail = ["{", *ahead, *around.exchange], []
+        if combined:
+            start, stop = self.reductions(combined)
+            head[1:1] = ["#pragma omp barrier", "#pragma omp single", "{", *start, "}"]
+            tail = ["#pragma omp master", "{", *stop, "}", "#pragma omp barrier"]
         if data:
             # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
             clauses = " ".join(data)
-            wait = "" if barrier or reductions else " nowait"
+            wait = "" if waits else " nowait"
             opening = f"#pragma omp for schedule(static, 1) {clauses}{wait}"
-            if mpi and reductions:
-                start, stop = self.reductions(reductions_of(reductions))
-                head = ["{", "#pragma omp barrier", "#pragma omp single", "{", *start, "}"]
-                head += [*ahead, *around.exchange]
-                tail = ["#pragma omp master", "{", *stop, "}", "#pragma omp barrier"]
             self.edits.replace(directive.begin, directive.end, opening)
             each = "for (int hm_each = homing_first_part(); hm_each <= homing_last_part(); hm_each++)"
             inner = [each + " {", *counters, *around.setup]
@@ -363,10 +362,8 @@ class CWriter(CThreadLoops):
         else:
             head += ["{", *counters, *around.setup]
             self.edits.replace(directive.begin, directive.end, "")
-            tail = [*around.left, "}"]
-            if barrier:
-                tail.append("#pragma omp barrier")
-            tail += later
+            wait_here = ["#pragma omp barrier"] if waits else []
+            tail = [*around.left, "}", *wait_here, *tail, *later]
         self._around(node, head, [*tail, *around.behind, "}"])
 
     def _type_of(self, name: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from homing.translate.affine import shifted
 from homing.translate.names import added
-from homing.translate.openmp import Reduction, clause_text, reductions_of
+from homing.translate.openmp import Reduction, clause_text
 from homing.translate.plan import clauses as table
 from homing.translate.plan.array import Array
 from homing.translate.plan.intents import is_intent_in
@@ -166,13 +166,13 @@ class FortranWriter(FortranLoops):
         loop: Loop,
         around: Around,
         barrier: bool,
-        mpi: bool,
+        combined: Sequence[Reduction],
     ) -> None:
         directive = node.directive
         last = around.last
-        data = self.loop_clauses(directive, last, mpi)
+        data = self.loop_clauses(directive, last, self.mpi)
         ahead, later = self.around_last(last, node) if last else ([], [])
-        reductions = directive.clause("reduction")
+        waits = barrier or bool(combined) or bool(directive.clause("reduction"))
         exchange = [*ahead, *around.exchange]
         tail: list[str] = []
         if data:
@@ -181,15 +181,15 @@ class FortranWriter(FortranLoops):
             part = region.add(Local("hm_each"))
             opening = f"!$omp do schedule(static, 1) {clauses}"
             inner = [f"do {part} = homing_first_part(), homing_last_part()"]
-            tail = [*around.left, "end do", "!$omp end do" + ("" if barrier or reductions else " nowait")]
-            if mpi and reductions:
-                start, stop = self.reductions(reductions_of(reductions))
-                exchange = ["!$omp barrier", "!$omp single", *start, "!$omp end single", *exchange]
-                tail += ["!$omp master", *stop, "!$omp end master", "!$omp barrier"]
+            tail = [*around.left, "end do", "!$omp end do" + ("" if waits else " nowait")]
         else:
             opening, inner, tail = "", [], list(around.left)
-            if barrier:
+            if waits:
                 tail.append("!$omp barrier")
+        if combined:
+            start, stop = self.reductions(combined)
+            exchange = ["!$omp barrier", "!$omp single", *start, "!$omp end single", *exchange]
+            tail += ["!$omp master", *stop, "!$omp end master", "!$omp barrier"]
         # Communication first: it has barriers, which may not stand inside the worksharing loop.
         begin = directive.begin
         if opening:

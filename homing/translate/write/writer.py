@@ -243,9 +243,10 @@ class Writer(Protocol):
         loop: Loop,
         around: Around,
         barrier: bool,
-        mpi: bool,
+        combined: Sequence[Reduction],
     ) -> None:
-        """A worksharing loop inside a region, whose loop runs over own iterations already."""
+        """A worksharing loop inside a region, whose loop runs over own iterations already. combined: what is
+        combined over the ranks behind it."""
 
     def on_thread(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
         """A worksharing loop whose iterations go to threads by number."""
