@@ -49,8 +49,11 @@ REFUSED = [
         r"p\.f90:5:1: 'b' is in a NAMELIST",
     ),
     (
-        BEGIN + "!$homing distribute b(block)\nassociate (x => b)\nx(1) = 2\nend associate\n" + "end\n",
-        r"p\.f90:6:\d+: may give the distributed array another name",
+        BEGIN
+        + "!$homing distribute b(block)\nassociate (x => b)\n"
+        + LOOP.format("b")
+        + "x(1) = 2\nend associate\nend\n",
+        r"p\.f90:6:1: a distributed array decides about parallel code",
     ),
 ]
 

@@ -14,6 +14,7 @@ KINDS = (
     "allocated_by_procedures.f90",
     "allocated_if.f90",
     "allocated_like.f90",
+    "associated_names.f90",
     "block_data.f",
     "both_declared.f90",
     "combined.f90",

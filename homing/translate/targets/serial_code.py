@@ -304,9 +304,10 @@ class SerialCode:
         found = [one for one in self.work.touched(nodes) if one not in passed]
         arrays: list[Array] = []
         changed: list[Array] = []
+        named = _associated(nodes)
         for reference in found:
             array = self.work.arrays[reference.name]
-            if reference.access is Access.OTHER:
+            if reference.access is Access.OTHER and id(reference) not in named:
                 self.work.wrong(reference.begin, reference.end, why_not_followed(self.work.source, reference))
             elif self._other_memory(reference):
                 reason = "gives the distributed array other memory, which may have other names"
@@ -351,6 +352,12 @@ class SerialCode:
         deal_out_before_jumps(self.work, nodes, lambda: self.work.writer.release(arrays, changed, anew))
         self.work.after(last.end, self.work.writer.release(arrays, changed, anew), first.begin)
         self._explain(first, arrays, changed, anew)
+
+
+def _associated(nodes: Sequence[Node]) -> set[int]:
+    """References to which ASSOCIATE gives other names, by which the construct works on gathered arrays."""
+    heads = (node.arms[0][0] for node in walk(list(nodes)) if isinstance(node, Branch))
+    return {id(one) for head in heads if head.form == "associate" for one in head.references}
 
 
 def _entered(nodes: Sequence[Node]) -> Iterator[Statement]:
