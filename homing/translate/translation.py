@@ -26,6 +26,7 @@ from homing.translate.program.shared import Shared, shared
 from homing.translate.program.static_functions import tell_apart
 from homing.translate.reading import Read, read_all, read_one
 from homing.translate.source import Edits, SourceFile
+from homing.translate.targets.clones import as_clones
 from homing.translate.targets.commons import as_modules
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
 from homing.translate.targets.next_touch import translate_next_touch
@@ -42,6 +43,8 @@ from homing.translate.write.inquiries import settle
 
 TARGETS = ("pages", "spmd", "mpi", "upm")
 #: Ranks need files of their own, whoever opens them.
+#: How often procedures are copied, which may call others that are called in several ways then.
+_MOST_CLONES = 8
 _OPENS = re.compile(r"^[^!\n]*\b(open|fopen|inquire|remove)\s*\(", re.MULTILINE | re.IGNORECASE)
 
 
@@ -250,6 +253,22 @@ def _uncommon(
         _put(source, places[place], sources, scanned, read, options)
 
 
+def _cloned(
+    sources: list[SourceFile],
+    scanned: list[scanner.Scanned],
+    read: list[Read],
+    distributions: Distributions,
+    options: Options,
+) -> bool:
+    """Puts files with copies of procedures that are called in several ways into the place of the others."""
+    if options.target == "pages":
+        return False
+    places = [index for index, one in enumerate(read) if one.unit is not None]
+    found = as_clones([one.unit for one in read if one.unit is not None], distributions)
+    put = [_put(source, places[at], sources, scanned, read, options) for at, source in found.items()]
+    return bool(put) and all(put)
+
+
 def _put(
     source: SourceFile,
     index: int,
@@ -272,6 +291,7 @@ def _translated(
     options: Options,
     progress: Callable[[int, int, str], None] | None,
     join: bool,
+    clones: int = 0,
 ) -> Result:
     result = Result(lines=sum(source.text.count("\n") for source in sources))
     scanned = [scanner.scan(one.text, one.path, one.form, one.fixed_columns) for one in sources]
@@ -317,6 +337,8 @@ def _translated(
         problems = []
     else:
         distributions = Distributions(units, in_place=options.target == "pages")
+        if clones < _MOST_CLONES and _cloned(sources, scanned, read, distributions, options):
+            return _translated(sources, options, progress, False, clones + 1)
         problems = [*distributions.problems, *externs(units, distributions)]
         if options.target != "pages":
             problems += memory_unseen(units, distributions)

@@ -50,6 +50,7 @@ class Passing:
         self.redistributions = redistributions
         self.wrong_in = wrong_in
         self.parallel_context: dict[int, bool] = {}
+        self.several: dict[str, Routine] = {}  # procedures whose calls differ in what they distribute
         self._hidden: dict[str, NotPublic] = {}  # by the module's name
 
     def of(self, routine: Routine) -> dict[str, Array]:
@@ -168,6 +169,7 @@ class Passing:
                     known = self.of(callee).get(dummy)
                     own = known is not None and known.routine is callee
                     if own and index not in given.get(name, set()) and name not in routine.declarations:
+                        self.several[name] = callee
                         reason = f"'{dummy}' of '{name}' gets distributed arrays, and here one that is not"
                         self.wrong_in(routine)(statement.begin, statement.end, reason)
 
@@ -218,6 +220,7 @@ class Passing:
                 return wrong(f"dimension {index + 1} of '{dummy}' in '{callee.name}' begins elsewhere")
         context = self.parallel_context.setdefault(id(callee), inside)
         if context != inside:
+            self.several[callee.name] = callee
             return wrong(f"'{callee.name}' is called inside and outside parallel regions")
         known = self.of(callee).get(dummy)
         if known is not None and known.passed_from is not None:
@@ -226,6 +229,7 @@ class Passing:
                 for a, b in zip(known.dimensions, array.dimensions, strict=False)
             )
             if not same:
+                self.several[callee.name] = callee
                 return wrong(f"'{dummy}' of '{callee.name}' gets differently distributed arrays")
             known.link(array)
             return False

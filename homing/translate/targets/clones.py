@@ -1,0 +1,177 @@
+"""Fortran procedures that are called with arrays of different distributions (--to spmd, --to mpi).
+
+What a procedure does to a part is written for one distribution of each dummy. Where calls differ, the program
+gets a copy of the procedure for each kind of call, under a name of its own, before it is planned: what the
+user could have written. The procedure itself is left to calls without distributed arrays, if there are some.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from homing.translate.directives import model as d
+from homing.translate.front import lines as text_lines
+from homing.translate.front.expressions import Expressions
+from homing.translate.front.tokens import closing
+from homing.translate.plan.array import Array
+from homing.translate.plan.arrays import Distributions
+from homing.translate.source import Edits, SourceFile
+from homing.translate.tree import Construct, Routine, Statement, Unit, statements, walk
+
+#: What a call passes: of each distributed argument its place and distribution; and whether it is made inside
+#: a parallel region. Empty: nothing distributed.
+_Kind = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class _Call:
+    unit: Unit
+    begin: int  # of the name
+    kind: _Kind
+
+
+def as_clones(units: Sequence[Unit], distributions: Distributions) -> dict[int, SourceFile]:
+    """New sources for units, by their places in the sequence; none where nothing can be done."""
+    edits = {id(unit): Edits(unit.source) for unit in units}
+    names = {routine.name for unit in units for routine in unit.routines}
+    copies: dict[str, tuple[Routine, list[str]]] = {}
+    for callee in distributions.passing.several.values():
+        calls = list(_calls(units, distributions, callee)) if _can_be_copied(callee, units) else []
+        kinds = list(dict.fromkeys(call.kind for call in calls))
+        if len(kinds) < 2:
+            continue
+        kept = () if () in kinds else kinds[0]
+        made = {}
+        for kind in kinds:
+            if kind != kept:
+                made[kind] = _new_name(callee.name, names)
+                names.add(made[kind])
+        home = next(unit for unit in units if callee in unit.routines)
+        for call in calls:
+            if call.kind in made:
+                edits[id(call.unit)].replace(call.begin, call.begin + len(callee.name), made[call.kind])
+        copies[callee.name] = callee, list(made.values())
+        _copy(*copies[callee.name], edits[id(home)])
+    for unit in units:
+        _use(unit, copies, edits[id(unit)])
+    found = {}
+    for index, unit in enumerate(units):
+        if edits[id(unit)].any:
+            begins = [line.line_begin for line in text_lines.split(unit.source)]
+            text = edits[id(unit)].apply(begins)
+            found[index] = SourceFile(unit.source.path, text, unit.form, unit.source.fixed_columns)
+    return found
+
+
+def _new_name(name: str, taken: set[str]) -> str:
+    name = re.sub(r"_of_kind_\d+$", "", name)
+    return next(one for number in range(2, 10_000) if (one := f"{name}_of_kind_{number}") not in taken)
+
+
+def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
+    """Would a copy do what the procedure does? It would have variables with SAVE of its own."""
+    if callee.source.form is d.Form.C or callee.main or callee.head_end == callee.begin:
+        return False
+    if any(one.parent is callee for unit in units for one in unit.routines):
+        return False
+    function = callee.result is not None
+    if function and callee.parent is None:
+        return False  # its type is declared where it is called
+    kept = (
+        one
+        for one in callee.declarations.values()
+        if "parameter" not in one.attributes
+        and (one.attributes & {"save", "data"} or one.initial is not None)
+    )
+    entry = re.compile(r"^\s*entry\b", re.IGNORECASE | re.MULTILINE)
+    return next(kept, None) is None and entry.search(callee.source.text, callee.begin, callee.end) is None
+
+
+def _calls(units: Sequence[Unit], distributions: Distributions, callee: Routine) -> Iterator[_Call]:
+    """The calls by the procedure's own name, but for those in itself, which name the copy in a copy."""
+    for unit in units:
+        for routine in unit.routines if unit.form is not d.Form.C else ():
+            if routine is callee or callee.name in routine.declarations:
+                continue
+            regions = [
+                (node.begin, node.end)
+                for node in walk(routine.body)
+                if isinstance(node, Construct) and node.parallel
+            ]
+            for statement in statements(routine.body):
+                inside = any(begin <= statement.begin < end for begin, end in regions)
+                inside |= id(routine) in distributions.passing.in_regions
+                passed = _passed(statement, routine, callee, distributions)
+                for begin, end in _named(statement, callee.name):
+                    within = {index: how for at, index, how in passed if begin <= at < end}
+                    yield _Call(unit, begin, (inside, *sorted(within.items())) if within else ())
+
+
+def _named(statement: Statement, name: str) -> Iterator[tuple[int, int]]:
+    """Where the name stands, and where the list of its arguments ends."""
+    words = Expressions(statement.code, statement.places).words if statement.places else []
+    for index, word in enumerate(words):
+        if word.kind == "name" and word.text == name:
+            listed = index + 1 < len(words) and words[index + 1].text == "("
+            last = words[closing(words, index + 1)] if listed else word
+            yield statement.places[word.begin], statement.places[last.end - 1] + 1
+
+
+def _passed(
+    statement: Statement, caller: Routine, callee: Routine, distributions: Distributions
+) -> list[tuple[int, int, _Kind]]:
+    """Of each distributed array that it gets: where it stands, which argument it is, its distribution."""
+    known = distributions.redistributions(caller)
+    return [
+        (reference.begin, reference.argument_index, _distribution(array))
+        for reference in statement.references
+        if reference.argument_of == callee.name
+        and reference.subscripts is None
+        and (array := known.array(reference)) is not None
+    ]
+
+
+def _distribution(array: Array) -> _Kind:
+    return tuple((one.kind, one.argument, one.offset) for one in array.dimensions)
+
+
+def _copy(callee: Routine, names: Sequence[str], edits: Edits) -> None:
+    """Copies of the procedure behind it, which a module shows to those that use it."""
+    source = callee.source
+    begin, end = source.line_start(callee.begin), source.next_line(callee.end - 1)
+    own = [
+        line.places[word.begin]
+        for line in text_lines.split(source)
+        if begin <= line.begin < end
+        for word in Expressions(line.code, line.places).words
+        if word.kind == "name" and word.text == callee.name
+    ]
+    for name in names:
+        text, at = "", begin
+        for place in own:
+            text += source.text[at:place] + name
+            at = place + len(callee.name)
+        text += source.text[at:end]
+        edits.insert_lines(end, text.splitlines())
+    module = callee.parent
+    if module is not None and module.module:
+        margin = "      " if source.form is d.Form.FIXED else "  "
+        edits.insert_lines(module.declarations_end, [f"{margin}public :: {', '.join(names)}"])
+
+
+def _use(unit: Unit, copies: dict[str, tuple[Routine, list[str]]], edits: Edits) -> None:
+    """ONLY lists that name a procedure name its copies."""
+    for routine in unit.routines:
+        for module, (_, end, only) in routine.uses.items():
+            listed = {part.strip() for part in only.split(",")} if only is not None else set()
+            found = [copies[name] for name in sorted(listed & copies.keys())]
+            more = [
+                name
+                for callee, names in found
+                if callee.parent is not None and callee.parent.name == module
+                for name in names
+            ]
+            if more:
+                edits.replace(end, end, f", {', '.join(more)}")
