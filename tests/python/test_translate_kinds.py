@@ -20,6 +20,8 @@ KINDS = (
     "combined.f90",
     "common.f",
     "commons.f90",
+    "changed_neighbours.c",
+    "changed_neighbours.f90",
     "columns_of_parts.c",
     "columns_of_parts.f90",
     "cyclic_scopes.f90",

@@ -242,6 +242,7 @@ class LoopPlan:
     fetches: tuple[Exchange, ...] = ()
     at_hand: tuple[Box, ...] = ()  # fetched before, and not written since
     pushes: tuple[Exchange, ...] = ()
+    changed: tuple[str, ...] = ()  # arrays of whose pushes the owners take what has changed
     broadcasts: tuple[Exchange, ...] = ()
     locals: tuple[LocalIndex, ...] = ()
     subscripts: tuple[Subscript, ...] = ()

@@ -6,7 +6,7 @@ module homing_parts
   private
   public :: homing_handle, homing_long, homing_nothing
   public :: homing_start, homing_rank, homing_threads, homing_part_count, homing_first_part, homing_last_part, homing_part
-  public :: homing_leaving, homing_layout_fitted, homing_runs, homing_share_last
+  public :: homing_before, homing_leaving, homing_layout_fitted, homing_runs, homing_share_last
   public :: homing_layout_create, homing_layout_free, homing_lower, homing_upper, homing_template_lower
   public :: homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high, homing_own_low
   public :: homing_run_low, homing_run_high, homing_run_next
@@ -187,6 +187,12 @@ module homing_parts
       type(homing_handle), value :: layout
       integer(c_int), value :: part, zero
       type(*), intent(inout) :: memory(*)
+    end subroutine
+    subroutine homing_before(layout, part, memory) bind(c)
+      import :: homing_handle, c_int
+      type(homing_handle), value :: layout
+      integer(c_int), value :: part
+      type(*), intent(in) :: memory(*)
     end subroutine
     subroutine homing_fetch(layout, home, part, memory, count, boxes) bind(c)
       import :: homing_handle, c_int, homing_long

@@ -172,6 +172,9 @@ void homing_clear(const homing_layout* layout, int part, void* memory, int zero)
  * the layout that the loop follows. */
 void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                   const homing_extent* boxes);
+/* Before a loop behind which the part's next push of the array may send elements as they came: their owners
+ * take those only that differ from what they were now. */
+void homing_before(const homing_layout* layout, int part, const void* memory);
 /* All: send what was written into the shadow to the owners. */
 void homing_push(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                  const homing_extent* boxes);

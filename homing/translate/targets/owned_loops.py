@@ -61,10 +61,20 @@ class _Found:
     fixed_locals: dict[str, tuple[LocalIndex, str]] = field(default_factory=dict)
     fetches: list[Box] = field(default_factory=list)
     pushes: list[Box] = field(default_factory=list)
+    #: By array: the distances from the own elements at which the loop writes.
+    written_at: dict[str, set[tuple[tuple[int, tuple[int, int]], ...]]] = field(default_factory=dict)
+    sent_back: set[str] = field(
+        default_factory=set
+    )  # arrays of which perhaps not all that is sent is written
     broadcasts: list[Site] = field(default_factory=list)
     locals: dict[tuple[str, Array, int, int], str] = field(default_factory=dict)
     subscripts: list[Anew] = field(default_factory=list)
     together: list[tuple[str, int, str, int]] = field(default_factory=list)
+
+    def changed(self) -> tuple[str, ...]:
+        """Arrays of which a part may send back as it came what another one has written meanwhile: the owner
+        takes what has changed."""
+        return tuple(sorted(name for name in self.sent_back if len(self.written_at[name]) > 1))
 
     def local_indices(self) -> tuple[LocalIndex, ...]:
         by_name = {
@@ -152,6 +162,7 @@ class OwnedLoops:
             fetches=fetches,
             at_hand=at_hand,
             pushes=self.exchange.pushes(found.pushes),
+            changed=found.changed(),
             broadcasts=broadcasts,
             locals=found.local_indices(),
             subscripts=tuple(found.subscripts),
@@ -271,6 +282,8 @@ class OwnedLoops:
                 name = self._position(array, index, follow, own, found)
                 distance = far.constant - own
                 found.subscripts.append(Anew(subscript.begin, subscript.end, name, distance, far.more))
+        if reference.access is not Access.READ:
+            found.written_at.setdefault(array.name, set()).add(tuple(distances.items()))
         if any(ends != (0, 0) for ends in distances.values()):
             self._reach(reference, array, distances)
             self._exchange(site, self.exchange.box(site, array, followed, found.varying), found)
@@ -407,6 +420,7 @@ class OwnedLoops:
             if site.conditional or not box.exact:
                 # Elements of the shadow that are not written now are sent back as they came.
                 found.fetches.append(box)
+                found.sent_back.add(reference.name)
 
 
 def local_name(array: Array, dimension: int, text: str) -> str:

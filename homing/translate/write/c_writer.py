@@ -66,6 +66,9 @@ class CWriter(CThreadLoops):
     def push(self, array: str, boxes: Sequence[Box]) -> list[str]:
         return self._exchange("push", array, boxes)
 
+    def before(self, array: str) -> list[str]:
+        return [f"homing_before({self.layout(array)}, {PART}, {array});"]
+
     def broadcast(self, region: Region, exchange: Exchange) -> list[str]:
         box, target = exchange.box, exchange.copy
         array = self.arrays[box.array]

@@ -46,6 +46,9 @@ class FortranLoops(FortranThreadLoops):
     def push(self, array: str, boxes: Sequence[Box]) -> list[str]:
         return self._exchange("push", array, boxes)
 
+    def before(self, array: str) -> list[str]:
+        return [f"call homing_before({self.layout(array)}, {PART}, {array})"]
+
     def broadcast(self, region: Region, exchange: Exchange) -> list[str]:
         box, target = exchange.box, exchange.copy
         region.add(Local(target, array=self.arrays[box.array]))

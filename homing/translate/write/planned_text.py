@@ -20,6 +20,7 @@ def loop_lines(writer: Writer, region: Region, loop: Loop, plan: LoopPlan) -> Ar
     _subscripts(writer, plan.subscripts)
     exchange = exchange_lines(writer.fetch, plan.fetches)
     exchange += broadcast_lines(writer, region, plan.broadcasts)
+    exchange += [line for name in plan.changed for line in writer.before(name)]
     setup: list[str] = []
     for inner, follow in followers(loop, plan):
         positions = [one for one in plan.locals if one.variable == inner.variable]

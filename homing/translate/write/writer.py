@@ -188,6 +188,9 @@ class Writer(Protocol):
 
     def push(self, array: str, boxes: Sequence[Box]) -> list[str]: ...
 
+    def before(self, array: str) -> list[str]:
+        """Before a loop: what the array's next push compares with."""
+
     def broadcast(self, region: Region, exchange: Exchange) -> list[str]: ...
 
     def own_loop(

@@ -110,7 +110,16 @@ typedef struct transfer {
     runs runs[HOMING_RANK_MAX];
     size_t stride[HOMING_RANK_MAX], packed_stride[HOMING_RANK_MAX];
     int to_buffer;
+    const char *memory, *before; /* a push: only what the sender changed is taken */
 } transfer;
+
+/* Elements of a part, of which others have changed some: those that are no more what they were before. */
+static void take_changed(const transfer* t, char* to, const char* from, size_t bytes) {
+    const size_t element = t->layout->element;
+    const char* was = t->before + (to - t->memory);
+    for (size_t at = 0; at < bytes; at += element)
+        if (memcmp(from + at, was + at, element) != 0) memcpy(to + at, from + at, element);
+}
 
 static void transfer_dimension(transfer* t, int depth, char* memory, char* packed) {
     const int i = dimension_at(t->layout, depth);
@@ -120,7 +129,10 @@ static void transfer_dimension(transfer* t, int depth, char* memory, char* packe
         char* to = packed + (size_t)r->rank * t->packed_stride[i];
         if (depth == 0) {
             const size_t bytes = (size_t)r->count * t->layout->element;
-            memcpy(t->to_buffer ? to : from, t->to_buffer ? from : to, bytes);
+            if (t->before)
+                take_changed(t, from, to, bytes);
+            else
+                memcpy(t->to_buffer ? to : from, t->to_buffer ? from : to, bytes);
             continue;
         }
         for (long step = 0; step < r->count; step++)
@@ -139,6 +151,7 @@ static transfer transfer_of(const exchange* x, int sender, piece* p, int to_buff
     t.layout = layout;
     t.rank = layout->rank;
     t.to_buffer = to_buffer;
+    t.memory = t.before = NULL;
     range stored[HOMING_RANK_MAX];
     size_t packed_bytes = layout->element;
     for (int depth = 0; depth < layout->rank; depth++) {

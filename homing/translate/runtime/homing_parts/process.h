@@ -5,6 +5,13 @@ typedef struct exchange_buffer {
     size_t bytes;
 } exchange_buffer;
 
+/* A part's memory of an array as it was before a loop. */
+typedef struct before {
+    const struct homing_layout* layout; /* NULL: nothing is held here */
+    char* data;
+    size_t capacity;
+} before;
+
 /* One a part, each on cache lines of its own. */
 typedef struct part_state {
     exchange_buffer buffer[2];
@@ -14,6 +21,8 @@ typedef struct part_state {
     int slots;
     struct kept_exchange* kept; /* KEPT of them */
     unsigned long kept_count;   /* so many were worked out */
+    before* before;
+    int befores;
     char padding[64];
 } part_state;
 
@@ -96,6 +105,9 @@ static void at_end(int status, void* nothing) {
         for (int slot = 0; slot < state->slots; slot++)
             free(state->copies[slot].data);
         free(state->copies);
+        for (int slot = 0; slot < state->befores; slot++)
+            free(state->before[slot].data);
+        free(state->before);
         forget_exchanges(state);
     }
     free(process.state);

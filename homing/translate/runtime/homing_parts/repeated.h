@@ -106,10 +106,21 @@ static int nobody_sends(long slot) {
     return 1;
 }
 
+/* The part's memory of the array before the loop, if it is held; it is given up. */
+static const char* taken_before(part_state* state, const exchange* x) {
+    for (int slot = 0; x->push && slot < state->befores; slot++)
+        if (state->before[slot].layout == x->layout) {
+            state->before[slot].layout = NULL;
+            return state->before[slot].data;
+        }
+    return NULL;
+}
+
 static void exchange_kept(const exchange* x, int part, void* memory) {
     part_state* state = &process.state[part];
     const int depth = x->layout->rank - 1;
     kept_exchange* k = find_kept(state, x);
+    const char* was = taken_before(state, x);
     const int anew = k == NULL;
     if (anew) k = keep(state, x, part);
     if (k->nobody) return;
@@ -127,6 +138,7 @@ static void exchange_kept(const exchange* x, int part, void* memory) {
 #endif
     for (int at = 0; at < k->in.count; at++) {
         move* one = &k->in.list[at];
+        one->t.memory = memory, one->t.before = was;
         transfer_dimension(&one->t, depth, memory,
                            process.state[one->sender].buffer[turn].data + one->offset);
     }
@@ -136,6 +148,30 @@ static void exchange_kept(const exchange* x, int part, void* memory) {
 /* C passes homing_enter's pointer, so that compilers see it used; the memory itself is known here. */
 static void* memory_of(const homing_layout* layout, int part, const void* given) {
     return layout->memory ? layout->memory[part] : (void*)(uintptr_t)given;
+}
+
+void homing_before(const homing_layout* layout, int part, const void* memory) {
+    part_state* state = &process.state[part];
+    int slot = 0;
+    while (slot < state->befores && state->before[slot].layout && state->before[slot].layout != layout)
+        slot++;
+    if (slot == state->befores) {
+        state->before = need(realloc(state->before, sizeof(before) * (size_t)(slot + 1)));
+        memset(&state->before[state->befores++], 0, sizeof(before));
+    }
+    before* held = &state->before[slot];
+    size_t bytes = layout->element;
+    for (int i = 0; i < layout->rank; i++) {
+        const range stored = stored_range(layout, part, i);
+        bytes *= stored.high < stored.low ? 0 : (size_t)(stored.high - stored.low + 1);
+    }
+    if (bytes > held->capacity) {
+        free(held->data);
+        held->data = need(malloc(bytes));
+        held->capacity = bytes;
+    }
+    held->layout = layout;
+    if (bytes) memcpy(held->data, memory_of(layout, part, memory), bytes);
 }
 
 void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
