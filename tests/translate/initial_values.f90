@@ -5,7 +5,9 @@ module field_of_program
   integer, parameter :: n = 10
   real(8) :: u(n) = [(k*1.5d0, k = 1, n)], w(n)
   real(8), private :: hidden(n)
-  !$homing distribute u(block), w(block), hidden(block)
+  real(8), allocatable :: sized(:)
+  integer :: sizes(8) = [3, 1, 2, 0, 1, 1, 1, 1]
+  !$homing distribute u(block), w(block), hidden(block), sized(gen_block(sizes))
   data hidden /n*0.25d0/, w(1:3), w(4:n) /3*1, 7*2/
 contains
   subroutine advance(total)
@@ -37,7 +39,9 @@ program initial_values
     a(i) = a(i) + u(i) + marks(i)
   end do
   b = b + 1
-  print '(10f7.2)', a, b, u, w, total
+  allocate (sized(n))
+  sized = a - b
+  print '(10f7.2)', a, b, u, w, sized, total
   print *, calls
 contains
   subroutine count_up(total)

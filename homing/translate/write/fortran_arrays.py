@@ -129,10 +129,7 @@ class FortranArrays(FortranText):
                 )
             argument = dimension.argument or "0"
             if dimension.kind is d.Kind.GEN_BLOCK:
-                single = re.fullmatch(r"[a-z]\w*", dimension.sizes)
-                declared = self.routine.lookup(dimension.sizes) if single else None
-                is_array = declared is not None and bool(declared[1].bounds)
-                argument = f"size({dimension.sizes})" if is_array else str(dimension.sizes.count(",") + 1)
+                argument = f"size([integer(homing_long) :: {dimension.sizes}])"
                 sizes.append(dimension.sizes)
             shadow = self.edits.late(partial(_shadow, array, index))
             numbers.append(
