@@ -7,7 +7,7 @@ static double x[N], y[N];
 
 int main(void) {
     static int histogram[8], calls;
-    double most = -1, total = 3, seen = 0;
+    double most = -1, total = 3, seen = 0, last = 0;
 #pragma omp parallel
     {
 #pragma omp for nowait
@@ -27,11 +27,14 @@ int main(void) {
             total += x[i];
         }
 #pragma omp single
-        seen = total + most;
+        seen = total + most + x[2];
+#pragma omp master
+        last = x[N - 1] * 2;
+#pragma omp barrier
 #pragma omp for
 #pragma homing on home(y[i])
         for (int i = 0; i < N; i++) {
-            y[i] = seen;
+            y[i] = seen + last;
 #pragma omp atomic
             total += 1;
         }

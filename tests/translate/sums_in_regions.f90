@@ -3,14 +3,14 @@ program sums_in_regions
   implicit none
   integer, parameter :: n = 40
   integer :: i, k(n), histogram(8) = 1, calls
-  real(8) :: x(n), y(n), most, total, seen
+  real(8) :: x(n), y(n), most, total, seen, last
   !$homing distribute x(block), y(cyclic)
   k = [(1 + mod(i*7, 8), i=1, n)]
   most = -1
   total = 3
   seen = 0
   calls = 0
-  !$omp parallel default(none) shared(x, y, k, histogram, most, total, seen, calls)
+  !$omp parallel default(none) shared(x, y, k, histogram, most, total, seen, last, calls)
   !$omp do
   !$homing on home(x(i))
   do i = 1, n
@@ -30,12 +30,16 @@ program sums_in_regions
     total = total + x(i)
   end do
   !$omp single
-  seen = total + most
+  seen = total + most + x(3)
   !$omp end single
+  !$omp master
+  last = x(n)*2
+  !$omp end master
+  !$omp barrier
   !$omp do
   !$homing on home(y(i))
   do i = 1, n
-    y(i) = seen
+    y(i) = seen + last
     !$omp atomic
     total = total + 1
   end do

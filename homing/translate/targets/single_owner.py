@@ -69,7 +69,9 @@ class SingleOwner:
                 self.work.wrong(inner.directive.begin, inner.directive.end, text)
                 return
         owner = None if self._own_data(node) else self._one_owner(node, found)
-        if owner is None:
+        # A thread of each rank learns what all have to know, on the gathered arrays.
+        everywhere = self._tells(node, region) and region.construct is not None
+        if owner is None or everywhere:
             self.on_whole(node, found, region)
         else:
             plan = self._by_owner(node, region, *owner)
@@ -79,6 +81,10 @@ class SingleOwner:
             last = self.work.steps[-1]
             assert isinstance(last, SinglePlan)
             self.work.steps[-1] = replace(last, reason=self.work.problems[problems].reason)
+
+    def _tells(self, node: Construct, region: Region) -> set[str]:
+        """Shared variables that the construct writes, where ranks have them each."""
+        return set(written_in(node)) - self.work.arrays.keys() - region.private if self.work.mpi else set()
 
     def on_whole(self, node: Construct, found: Sequence[Reference], region: Region) -> None:
         arrays: list[Array] = []
@@ -110,14 +116,11 @@ class SingleOwner:
     def _by_owner(
         self, node: Construct, region: Region, array: Array, tests: list[tuple[int, str]]
     ) -> SinglePlan:
-        shared = [
-            name for name in written_in(node) if name not in self.work.arrays and name not in region.private
-        ]
-        if shared and self.work.mpi:
+        if shared := self._tells(node, region):
             self.work.wrong(
                 node.directive.begin,
                 node.directive.end,
-                f"'{sorted(shared)[0]}' would be known to the owner's rank only",
+                f"'{min(shared)}' would be known to the owner's rank only",
             )
         found = _Near(array, tests, written_in(node) - frozenset(self.work.arrays))
         for site in sites_of(node.body, [], False, self.work.arrays):
