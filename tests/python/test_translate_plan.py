@@ -137,6 +137,11 @@ def test_the_plans_for_threads_and_for_ranks_are_equal() -> None:
         except Refused:
             continue
         spmd = plan_of(path, "spmd")
+        if path.name == "sums_in_regions.f90":  # its SINGLE and MASTER tell all ranks what they read
+            differing = [one for one, other in zip(mpi.steps, spmd.steps, strict=True) if one != other]
+            assert isinstance(differing[0], SinglePlan)
+            assert differing[0].gathered == ("x",)
+            continue
         assert dataclasses.replace(mpi, target="spmd", notes=spmd.notes) == spmd, path
 
 
