@@ -34,6 +34,8 @@ class _Call:
 
 def as_clones(units: Sequence[Unit], distributions: Distributions) -> dict[int, SourceFile]:
     """New sources for units, by their places in the sequence; none where nothing can be done."""
+    if sum(routine.main for unit in units for routine in unit.routines) > 1:
+        return {}  # programs that share files: each may call them in its own way
     edits = {id(unit): Edits(unit.source) for unit in units}
     names = {routine.name for unit in units for routine in unit.routines}
     copies: dict[str, tuple[Routine, list[str]]] = {}
