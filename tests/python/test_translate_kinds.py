@@ -75,7 +75,7 @@ def test_the_same_is_printed(workshop: Workshop, target: str, name: str) -> None
     made, _ = workshop.translated(source, target, checked=target != "mpi")
     start = [*MPIRUN, "-n", "3"] if target == "mpi" else []
     for threads in ("1",) if target == "mpi" else ("1", "4"):
-        assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS=threads) == expected
+        assert run_command([*start, str(made)], workshop.folder, OMP_NUM_THREADS=threads) == expected
 
 
 def test_constructs_on_whole_arrays_are_said() -> None:
