@@ -79,6 +79,20 @@ class Taking:
     end: int
 
 
+@dataclass(frozen=True)
+class Given:
+    """C: another way in which a pointer gets memory: a function fills it by its address (`value`: it has
+    one), it gets what `sources` mean, or something else has its address (`kept`); with the place of the call,
+    the assignment, or the address."""
+
+    name: str
+    begin: int
+    end: int
+    sources: tuple[str, ...] = ()
+    value: bool = False
+    kept: bool = False
+
+
 @dataclass
 class Statement:
     """A statement without a body, or the head of a loop or branch."""
@@ -98,6 +112,7 @@ class Statement:
     label: str | None = None
     within: bool = False  # C: memory is taken inside a larger expression
     takes: tuple[Taking, ...] = ()  # C: the assignments that give pointers the values of calls
+    given: tuple[Given, ...] = ()  # C: other ways in which pointers get memory
     decides: bool = False  # C: the condition of an IF
     commas: tuple[int, ...] = ()  # C: between expressions that take or free memory, one after the other
     guarded: bool = False  # a logical IF before it

@@ -55,6 +55,21 @@ CONDITIONS = [
     "if (ok == 0 && (u = malloc(n * sizeof *u)) == NULL) return 1;",
     "for (int k = 0; k < 3; k++)\n{\nif (!(u = malloc(n * sizeof *u))) return 1;\nif (k < 2)\nfree(u);\n}",
 ]
+#: By the pointer's address.
+FILLED = [
+    "ok = posix_memalign((void **)&u, 64, n * sizeof *u);",
+    "int rc = posix_memalign((void **)&u, 64, n * sizeof *u);\nok = rc;",
+    "if (posix_memalign((void **)&u, 64, n * sizeof *u)) abort();",
+    "fill(&u, n);",
+    "if (!filled(n, &u)) return 1;",
+    "ok++, fill(&u, n);",
+]
+FILLS = """static void fill(double **p, int n) { *p = malloc(n * sizeof **p); }
+static int filled(int n, double **p) { fill(p, n); return *p != NULL; }
+"""
+UNSEEN_FILLS = """void unseen(void *p, int n);
+static void exchange(double **p, double **q) { double *r = *p; *p = *q; *q = r; }
+"""
 #: Where pages are placed, and parts would have to know more.
 EXPRESSIONS = [
     "while (!(u = malloc(n * sizeof *u))) ok++;",
@@ -63,8 +78,15 @@ EXPRESSIONS = [
     "u = realloc(NULL, n * sizeof *u);",
     "if (ok) ok = 3; else u = memory(n);",
     "ok = ok > 0 ? 4 : (u = memory(n)) != NULL;",
+    "u = ok ? NULL : malloc(n * sizeof *u);",
+    "u = (ok++, malloc(n * sizeof *u));",
+    "u = (double *)(((size_t)malloc(n * sizeof *u + 63) + 63) & ~(size_t)63);",
+    "for (u = malloc(n * sizeof *u); ok < 2; ok++) ;",
+    "double *v = malloc(n * sizeof *v); u = v;",
+    "struct { double *v; } grid = {malloc(n * sizeof *u)}; u = grid.v;",
+    *FILLED,
 ]
-MEMORY = "static double *memory(int n) { return malloc(n * sizeof(double)); }"
+MEMORY = FILLS + "static double *memory(int n) { return malloc(n * sizeof(double)); }"
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +102,7 @@ def _program(folder: Path, line: str, before: str = "") -> Path:
 
 @pytest.mark.parametrize("line", [*CONDITIONS, *EXPRESSIONS])
 def test_memory_is_placed_where_it_is_taken(tmp_path: Path, line: str) -> None:
-    source = _program(tmp_path, f"double *u;{DIRECTIVE}{line}", MEMORY if "memory(" in line else "")
+    source = _program(tmp_path, f"double *u;{DIRECTIVE}{line}", MEMORY)
     result = translate([str(source)], Options("pages"))
     assert "homing_place(hm_layout_u, u)" in result.outputs[0].text
 
@@ -91,6 +113,35 @@ def test_memory_is_placed_where_it_is_taken(tmp_path: Path, line: str) -> None:
 def test_memory_is_placed_where_it_was_taken_before_the_directive(tmp_path: Path, declared: str) -> None:
     result = translate([str(_program(tmp_path, declared + DIRECTIVE))], Options("pages"))
     assert "homing_place(hm_layout_u, u)" in result.outputs[0].text
+
+
+def test_memory_that_pointers_get_by_their_addresses(workshop: Workshop, tmp_path: Path) -> None:
+    source = tmp_path / "p.c"
+    body = PROGRAM.partition("int main(void)")[2]
+    functions = [
+        f"static int take{number}(void)" + body.format(line=f"double *u;{DIRECTIVE}{line}")
+        for number, line in enumerate(FILLED)
+    ]
+    calls = " + ".join(f"take{number}()" for number in range(len(FILLED)))
+    head = "#include <stdio.h>\n#include <stdlib.h>\n" + FILLS
+    source.write_text("\n".join([head, *functions, f"int main(void) {{ return {calls}; }}", ""]))
+    workshop.expect_the_same(source, ("pages",))
+
+
+@pytest.mark.parametrize(
+    ("line", "placed"),
+    [("unseen(&u, n);", True), ("exchange(&u, &u);", False), ("double *t = u; u = t;", False)],
+)
+def test_what_may_give_a_pointer_memory(tmp_path: Path, line: str, placed: bool) -> None:
+    source = _program(tmp_path, f"double *u = malloc(n * sizeof *u);{DIRECTIVE}{line}", UNSEEN_FILLS)
+    result = translate([str(source)], Options("pages"))
+    assert (result.outputs[0].text.count("homing_place(") > 1) == placed
+
+
+def test_an_address_that_something_has(tmp_path: Path) -> None:
+    source = _program(tmp_path, f"double *u;{DIRECTIVE}double **t = &u;\n*t = malloc(n * sizeof *u);")
+    (note,) = translate([str(source)], Options("pages")).notes
+    assert note.reason == "what gives 'u' memory by its address is not followed: it is not placed"
 
 
 def test_memory_taken_in_conditions(workshop: Workshop, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from homing.translate.code_text import blanked
 from homing.translate.directives.model import Directive
 from homing.translate.front.c_accesses import Accesses, is_calm
 from homing.translate.front.c_aliases import Alias, note_read_only
+from homing.translate.front.c_given import givings
 from homing.translate.front.c_loops import Loops
 from homing.translate.front.c_memory import (
     MEMORY,
@@ -434,6 +435,7 @@ class _Builder(Loops):
                     count = len(made.references)
                     self.expression(inner, made.references, access, False, made)
                     made.takes += tuple(takings(inner, self.places))
+                    made.given += tuple(givings(inner, self.places))
                     if child.type.kind is TypeKind.POINTER and is_calm(inner):
                         self.aliases.append(Alias(child, made.references[count:]))
         self.finish(made)
@@ -465,6 +467,7 @@ class _Builder(Loops):
             whole = cursor
             made.commas = commas(cursor, self.places) if MEMORY & set(made.calls) else ()
         made.takes = tuple(takings(cursor, self.places))
+        made.given = tuple(givings(cursor, self.places))
         self.finish(made, whole)
         return made
 

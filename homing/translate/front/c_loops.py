@@ -8,6 +8,8 @@ from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.affine import shifted
 from homing.translate.front.c_accesses import Accesses, strip
+from homing.translate.front.c_given import givings
+from homing.translate.front.c_memory import takings
 from homing.translate.front.c_places import Places
 from homing.translate.front.cxx import REFERENCES
 from homing.translate.source import SourceFile
@@ -127,6 +129,8 @@ class Loops:
                     head.writes |= inner.writes
                 else:
                     self.expression(child, head.references, Access.READ, False, head)
+                    head.takes += tuple(takings(child, self.places))
+                    head.given += tuple(givings(child, self.places))
         head.reads = frozenset(r.name for r in head.references if r.access is not Access.WRITE)
         head.writes |= frozenset(
             r.name for r in head.references if r.access not in (Access.READ, Access.OTHER)

@@ -18,7 +18,7 @@ TAKES = frozenset({"malloc", "calloc", "aligned_alloc"})
 MEMORY = TAKES | {"free"}
 #: Names of functions that give memory back begin or end so: grid_free, freeGrid, DestroyField.
 _WORDS = r"(?:[Ff]ree|[Dd]elete|[Dd]estroy|[Dd]ealloc(?:ate)?|[Rr]elease|[Dd]ispose)"
-_SAYS_SO = re.compile(rf"^{_WORDS}(?![a-z])|(?:_|(?<=[a-z0-9])(?=[A-Z])){_WORDS}$")
+SAYS_SO = re.compile(rf"^{_WORDS}(?![a-z])|(?:_|(?<=[a-z0-9])(?=[A-Z])){_WORDS}$")
 #: Expressions whose values may be memory that has no name yet.
 _GIVES = (CursorKind.CALL_EXPR, CursorKind.CXX_NEW_EXPR)
 
@@ -43,18 +43,24 @@ def takings(cursor: Cursor, places: Places) -> Iterator[Taking]:
         if not _assigns(inner):
             continue
         left, right = (strip(one) for one in inner.get_children())
-        while right.kind in CASTS:
-            right = strip(list(right.get_children())[-1])
-        if (
-            left.kind is CursorKind.DECL_REF_EXPR
-            and left.type.kind is TypeKind.POINTER
-            and right.kind in _GIVES
-        ):
+        if left.kind is CursorKind.DECL_REF_EXPR and left.type.kind is TypeKind.POINTER and _gives(right):
             begin, end = places.access(inner)
             if re.match(
                 rf"{left.spelling}\s*=", places.source.text[begin:end]
             ):  # a macro may have written it
                 yield Taking(left.spelling, begin, max(end, places.end(inner)))
+
+
+def _gives(cursor: Cursor) -> bool:
+    """May the value of an expression be what a call or `new` returns?"""
+    inner = strip(cursor)
+    while inner.kind in CASTS:
+        inner = strip(list(inner.get_children())[-1])
+    if inner.kind is CursorKind.CONDITIONAL_OPERATOR:
+        return any(_gives(one) for one in list(inner.get_children())[1:])
+    if inner.kind is CursorKind.BINARY_OPERATOR:  # a comma, `a = malloc(n)`, or `(char *)malloc(n) + 8`
+        return any(_gives(one) for one in inner.get_children())
+    return inner.kind in _GIVES
 
 
 def commas(cursor: Cursor, places: Places) -> tuple[int, ...]:
@@ -96,7 +102,7 @@ def may_free(function: Cursor) -> set[int]:
         return set()
     given = list(function.get_arguments())
     alone = len(given) == 1 and not function.location.is_in_system_header
-    if not alone and not _SAYS_SO.search(function.spelling):
+    if not alone and not SAYS_SO.search(function.spelling):
         return set()
     return {at for at, one in enumerate(given) if _changeable(one.type.get_canonical())}
 

@@ -15,6 +15,7 @@ from homing.translate.tree import (
     Branch,
     Construct,
     Executable,
+    Given,
     Loop,
     Node,
     Statement,
@@ -74,6 +75,36 @@ class PagesC(CWriter):
             self.edits.replace(taking.begin, taking.begin, "(")
             self.edits.replace(taking.end, taking.end, "".join(f", {one}" for one in behind) + ")")
 
+        for given in statement.given:
+            array = self.arrays.get(given.name)
+            if array is None or any(map(self._placed_by, given.sources)):
+                continue
+            if given.kept:
+                reason = f"what gives '{given.name}' memory by its address is not followed: it is not placed"
+                self.distributions.notes.append(self.source.problem(given.begin, given.end, reason))
+            elif array.origin is None or given.begin >= self._end(array.origin):
+                self._given(given, statement, array)
+
+    def _given(self, given: Given, statement: Statement, array: Array) -> None:
+        placed = [*self.again_inside(array, statement), _placed(self.layout(array), array)[:-1]]
+        begin, end = "(", f", {', '.join(placed)})"
+        if given.sources and (given.begin, given.end) != (statement.begin, statement.end):
+            end = f", {', '.join([*placed, array.name])})"
+        elif given.value:  # which is the whole expression's
+            kind = "auto" if self.source.cxx else "__auto_type"
+            begin, end = f"__extension__({{ {kind} hm_value = ", f"; {'; '.join(placed)}; hm_value; }})"
+        self.edits.replace(given.begin, given.begin, begin)
+        self.edits.replace(given.end, given.end, end)
+
+    def _placed_by(self, source: str) -> bool:
+        """Has a pointer memory that is placed: is it a distributed array, or does it get one's value?"""
+        if source in self.arrays:
+            return True
+        return any(
+            source in statement.writes and any(one.name in self.arrays for one in statement.references)
+            for statement in statements(self.routine.body)
+        )
+
     def _lifetime(self, statement: Statement) -> None:
         """Nothing is taken out."""
 
@@ -92,7 +123,7 @@ class PagesC(CWriter):
             one.name == array.name and one.access is Access.WRITE and one.subscripts is None
             for statement in before
             for one in statement.references
-        )
+        ) or any(one.name == array.name for statement in before for one in statement.given)
 
     def _declaration(self, array: Array) -> None:
         """Declarations stay."""
