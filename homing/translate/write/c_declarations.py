@@ -37,6 +37,8 @@ _KINDS = {
 }
 
 
+#: Initial values that are all zeros.
+_ZEROS = re.compile(r"[{}\s,]*(?:0(?:\.0*)?f?[{}\s,]*)*")
 #: Types of which GEN_BLOCK's sizes cannot be, as far as their words tell.
 _NO_INTEGERS = re.compile(r"\b(?:float|double|_Complex|complex|struct|union|bool|_Bool)\b|\*")
 _LONG = re.compile(r"(?:const\s+)?long(?:\s+int)?(?:\s+const)?")
@@ -268,7 +270,21 @@ class CDeclarations(RoutineText):
     def _made(self, array: Array, declare: bool) -> list[str]:
         """The name is used, even where regions alone use the array, by the names of its parts."""
         used = [] if array.declaration.storage == "pointer" else [f"(void){array.name};"]
-        return [*self._create(array, declare), *used]
+        return [*self._create(array, declare), *self._values(array), *used]
+
+    def _values(self, array: Array) -> list[str]:
+        """The initial values of an array that is no pointer, unless they are zeros, as its memory is."""
+        declaration, layout = array.declaration, self.layout(array)
+        if declaration.storage == "pointer" or array.dummy or _ZEROS.fullmatch(declaration.initial or "{}"):
+            return []
+        sides = "".join(f"[{shifted(one.upper or '', 1)}]" for one in declaration.bounds)
+        lines = [
+            f"{{ {declaration.type} hm_values{sides} = {declaration.initial};",
+            f"void *hm_whole = homing_gather({layout});",
+            "__builtin_memcpy(hm_whole, hm_values, sizeof hm_values);",
+            f"homing_release({layout}, hm_whole, 1); }}",
+        ]
+        return [piece for line in lines for piece in line.split("\n")]
 
     def _create(self, array: Array, declare: bool, zero: bool | None = None) -> list[str]:
         """zero: does the memory come with zeros? None: as the array's declaration says."""
@@ -350,14 +366,10 @@ class CDeclarations(RoutineText):
             reason = "a distributed array that a loop makes in every iteration: declare it before the loop"
             self.problems.append((declaration.begin, declaration.end, reason))
             return
-        if declaration.initial is not None:
-            self.problems.append(
-                (
-                    declaration.begin,
-                    declaration.end,
-                    "an initialised distributed array: assign its values instead",
-                )
-            )
+        of_file = self.routine.module and not _ZEROS.fullmatch(declaration.initial or "{}")
+        if of_file or (declaration.initial is not None and declaration.bounds[0].upper is None):
+            reason = "an initialised distributed array: assign its values instead"
+            self.problems.append((declaration.begin, declaration.end, reason))
             return
         if "extern" in declaration.attributes:
             reason = "another file defines the array: distribute it there"
@@ -377,6 +389,8 @@ class CDeclarations(RoutineText):
             self.problems.append((declaration.begin, declaration.end, reason))
             return
         inner = text[match.end() : declaration.end]
+        if declaration.initial is not None:
+            inner = inner[: len(inner) - len(declaration.initial)].rstrip().removesuffix("=").rstrip()
         # In a function regions may be all that has used it.
         within = any(one.begin <= declaration.begin < one.end for one in self._functions())
         unused = " __attribute__((unused))" if self.routine.module and within else ""

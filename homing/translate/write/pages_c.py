@@ -115,6 +115,10 @@ class PagesC(CWriter):
             lines.append(_placed(self.layout(array), array))
         return lines
 
+    def _values(self, array: Array) -> list[str]:
+        """The declaration has them."""
+        return []
+
     def _given_before(self, array: Array) -> bool:
         """Does the pointer get memory between its declaration and the directive?"""
         end = self._end(array.origin) if array.origin is not None else 0
