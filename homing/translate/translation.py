@@ -17,6 +17,7 @@ from homing.translate.options import Own as Own
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.collect import array_plans, collected, refusals
 from homing.translate.plan.freed import memory_unseen
+from homing.translate.plan.kept import addresses_kept
 from homing.translate.plan.model import ArrayPlan, NotePlan, Plan, Step, UpmPlan
 from homing.translate.positions import Problem, TranslationError
 from homing.translate.program.common_modules import made_in
@@ -342,6 +343,7 @@ def _translated(
         problems = [*distributions.problems, *externs(units, distributions)]
         if options.target != "pages":
             problems += memory_unseen(units, distributions)
+            problems += addresses_kept(units, distributions)
         if not problems:
             problems = read_twice(units, distributions)
         if not problems:

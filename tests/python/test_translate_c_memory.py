@@ -210,9 +210,62 @@ int main(void)
 """
 
 
-def test_bytes_of_whole_arrays(workshop: Workshop, tmp_path: Path) -> None:
+PIECES = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define N 40
+static double v[N], w[N][3];
+#pragma homing distribute v[block], w[block][*]
+int main(void)
+{
+    double plain[N], s = 0;
+    int k = 5;
+    double *u = malloc(N * sizeof *u);
+#pragma homing distribute u[block] extent(N)
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) { u[i] = i; v[i] = 2 * i; w[i][0] = w[i][1] = w[i][2] = i; }
+    for (int i = 0; i < N; i++) plain[i] = 100 + i;
+    memset(&v[k], 0, 4 * sizeof *v);
+    memset(u + k, 0, 4 * sizeof *u);
+    memcpy(&v[N - 4], &u[(int)v[6] + 20], 2 * sizeof *v);
+    memmove(&u[1], &u[0], 10 * sizeof *u);
+    memcpy(plain + 3, w[7], 3 * sizeof(double));
+    memcpy(&w[8][1], &plain[20], 2 * sizeof(double));
+    if (memcmp(&u[3], &u[4], 8)) s = 1000;
+#pragma omp parallel for reduction(+ : s)
+    for (int i = 0; i < N; i++) s += (i + 1) * (u[i] + v[i] + w[i][1]);
+    fwrite(&"abc"[1], 1, 2, stdout);
+    printf("%g %g %g\\n", s, plain[3], plain[5]);
+    free(u);
+    return 0;
+}
+"""
+VALUES = """#include <stdio.h>
+static double g[40] = {0}, h[40][3] = {{0.0, 0}, {0}};
+#pragma homing distribute g[block], h[block][*]
+#define ONES {1, 1, 1}
+int main(void)
+{
+    double x = 7, s = 0;
+    double u[40] = {x, [30] = 2, 3};
+    int v[12][3] = {{1, 2}, ONES, {4}}, w[9] = { 0 };
+    static float z[12] = {1, 2,
+        3, 4};
+#pragma homing distribute u[block], v[block][*], w[cyclic], z[block]
+#pragma omp parallel for
+    for (int i = 1; i < 40; i++) g[i] += u[i] + h[i][1];
+#pragma omp parallel for reduction(+ : s)
+    for (int i = 0; i < 12; i++) s += v[i][1] + z[i];
+    printf("%g %g %g %g %d %g\\n", g[30], g[31], u[0], s, w[2] + v[2][0], z[3]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("program", [BYTES, PIECES, VALUES])
+def test_bytes_and_initial_values(workshop: Workshop, tmp_path: Path, program: str) -> None:
     source = tmp_path / "p.c"
-    source.write_text(BYTES)
+    source.write_text(program)
     workshop.expect_the_same(source, ("spmd", "pages"))
 
 
@@ -276,3 +329,55 @@ def test_memory_of_calloc_is_zero(workshop: Workshop, tmp_path: Path, declared: 
     expected = workshop.printed(source)
     made, _ = workshop.translated(source, "spmd")  # with a sanitizer that gives memory other values
     assert run_command([made], workshop.folder, OMP_NUM_THREADS="3") == expected
+
+
+VALUE = "the value of '{}' may be the address of what it gets, here the distributed 'u': parts have others"
+KEEPS = "'keep' keeps the address of what it gets, here the distributed 'u': parts have others"
+STRUCT = "struct s { double *p; };\n"
+#: Functions by which an address outlives the statement, and those that only work with it.
+OUTLIVES = [
+    ("", "double *p = memset(u, 0, 800); p[3] = 4;", VALUE.format("memset")),
+    ("", "double *p; if ((p = memcpy(u, u + 1, 8))) p[3] = 4;", VALUE.format("memcpy")),
+    ("static double *keep(double *p) { double *q = p + 1; return q; }", "double *q = keep(u); *q = 4;",
+     VALUE.format("keep")),
+    ("double *keep(double *p, int n);", "keep(u, n)[3] = 4;", VALUE.format("keep")),
+    (STRUCT + "static struct s keep(double *p) { struct s z; z.p = p; return z; }",
+     "struct s z = keep(u); *z.p = 4;", VALUE.format("keep")),
+    ("static size_t keep(double *p) { return (size_t)p; }", "ok = keep(u) != 0;", None),
+    ("static double *g; static void keep(double *p) { double *q = &p[1]; g = q; }", "keep(u);", KEEPS),
+    ("static void keep(double *p) { static double *g; if (!g) g = p; }", "keep(u);", KEEPS),
+    (STRUCT + "static void keep(struct s *z, double *p) { z->p = p; }", "struct s z; keep(&z, u);", KEEPS),
+    ("static double *g; static void own(double *p) { g = p; }\n"
+     "static void keep(int n, double *p) { if (n) own(p); }", "keep(1, u);", KEEPS),
+    ("", "(void)memset(u, 0, 800), ok++;", None),
+    ("static double keep(double *p, int n) { double s = 0, *e = p + n; while (p < e) s += *p++; return s; }",
+     "s += keep(u, n);", None),
+    ("static int most(double *p, int n) { double *m = p; for (int i = 1; i < n; i++) if (p[i] > *m) m = p+i;"
+     " return m - p; }", "ok += most(u, n);", None),
+    ("static int m; static void keep(double *p, int n) { p[0] = 3; m = n; }", "keep(u, n);", None),
+    ("static void keep(double *p, double *t) { *t = p[0]; }", "double t; keep(u, &t); s += t;", None),
+    ("static double *keep(double *p) { p[0] = 1; return p; }", "keep(u);", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "line", "reason"), OUTLIVES)
+def test_addresses_that_functions_keep(tmp_path: Path, before: str, line: str, reason: str | None) -> None:
+    before = f"#include <string.h>\n{before}"
+    source = _program(tmp_path, f"double *u = malloc(800);{DIRECTIVE}{line}", before)
+    translate([str(source)], Options("pages"))
+    if reason is None:
+        translate([str(source)], Options("spmd"))
+        return
+    with pytest.raises(TranslationError) as error:
+        translate([str(source)], Options("spmd"))
+    assert reason in [problem.reason for problem in error.value.problems]
+
+
+def test_references_that_functions_return(tmp_path: Path) -> None:
+    (tmp_path / "p.cpp").write_text(
+        "static double u[9];\n#pragma homing distribute u[block]\n"
+        "static double &at(double *p, int i) { return p[i]; }\n"
+        "int main() { double &r = at(u, 3); r = 4; return 0; }\n"
+    )
+    with pytest.raises(TranslationError, match="the value of 'at' may be the address"):
+        translate([str(tmp_path / "p.cpp")], Options("spmd"))

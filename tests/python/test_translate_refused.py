@@ -167,10 +167,6 @@ C_REFUSED = [
         ]
     ),
     ("double *a;\n#pragma homing distribute a[block]\n(void)a;", "EXTENT"),
-    ("double a[9], c[2];\n#pragma homing distribute a[block]\nmemset(&a[2], 0, sizeof c);",
-     "memset of a piece, which may lie in several parts: write a loop"),
-    ("double a[9], c[2];\n#pragma homing distribute a[block]\nmemcpy(c, &a[2], sizeof c);",
-     "memcpy of a piece"),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) memset(&a[i], 0, 8);", "memset of a piece"),
     ("double a[9];\n#pragma homing distribute a[block]\ndouble *q = &a[2]; (void)q;", "another name"),

@@ -17,7 +17,7 @@ from homing.translate.affine import shifted
 from homing.translate.attach import attach
 from homing.translate.code_text import blanked
 from homing.translate.directives.model import Directive
-from homing.translate.front.c_accesses import Accesses, is_calm
+from homing.translate.front.c_accesses import Accesses, is_calm, unused_calls
 from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_given import givings
 from homing.translate.front.c_loops import Loops
@@ -463,6 +463,7 @@ class _Builder(Loops):
         elif condition:
             self.accesses.condition(cursor, made.references, False, made)
         else:
+            self.accesses.unused = unused_calls(cursor)
             self.expression(cursor, made.references, Access.READ, False, made)
             whole = cursor
             made.commas = commas(cursor, self.places) if MEMORY & set(made.calls) else ()

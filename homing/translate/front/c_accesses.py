@@ -22,6 +22,8 @@ _POINTERS = (TypeKind.POINTER, *ARRAYS)
 _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL)
 
 
+#: Functions that get an element's address and work on the bytes from there.
+_OF_BYTES = frozenset({"memcpy", "memmove", "memset", "memcmp", "fread", "fwrite"})
 #: Of expressions that only read.
 _CALM = (
     *_TRANSPARENT,
@@ -39,6 +41,7 @@ class Accesses:
     def __init__(self, places: Places, is_array: Callable[[str], bool]) -> None:
         self.places = places
         self._is_array = is_array
+        self.unused: frozenset[int] = frozenset()  # the calls (their hashes) whose values nothing uses
 
     def expression(
         self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
@@ -172,6 +175,7 @@ class Accesses:
         name = self._pointer(cursor) or name
         into.calls += (name,)
         changed = cxx.by_reference(cursor) if self.places.source.cxx else frozenset[int]()
+        used = cursor.hash not in self.unused and _gives_address(cursor)
         for index, argument in enumerate(cxx.arguments(cursor)):
             inner = strip(argument)
             if index in changed:
@@ -180,6 +184,8 @@ class Accesses:
             while inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
                 inner = strip(list(inner.get_children())[-1])
             count = len(found)
+            if name in _OF_BYTES and (base := self._piece(inner, found, conditional, into)) is not None:
+                inner = base
             array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in _POINTERS
             piece = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.kind in (
                 TypeKind.POINTER,
@@ -189,10 +195,41 @@ class Accesses:
             access = Access.ARGUMENT if array or piece else Access.READ
             if inner.kind is CursorKind.MEMBER_REF_EXPR and inner.type.kind in ARRAYS:
                 access = Access.UPDATE if _changes(cursor, index) else Access.READ
+            count = len(found) if name in _OF_BYTES else count
             self.expression(inner, found, access, conditional, into)
             if (array or piece) and len(found) > count:
                 found[count].argument_of = name
                 found[count].argument_index = index
+                found[count].value_used = used
+
+    def _piece(
+        self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement
+    ) -> Cursor | None:
+        """The array's name in `&a[i]` and `a + i`, of which a function gets some; the rest is read."""
+        beside = []
+        while cursor.kind is not CursorKind.DECL_REF_EXPR:
+            inner = list(cursor.get_children())
+            if cursor.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
+                beside.append(inner[1])
+            elif cursor.kind is CursorKind.BINARY_OPERATOR and cursor.binary_operator is BinaryOperator.Add:
+                if strip(inner[0]).type.kind not in _POINTERS:
+                    inner.reverse()
+                beside.append(inner[1])
+            elif cursor.kind is not CursorKind.UNARY_OPERATOR or (
+                cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor) != _ADDRESS
+            ):
+                return None
+            cursor = strip(inner[0])
+        begin, end = self.places.access(cursor)
+        if (
+            not beside
+            or cursor.type.kind not in _POINTERS
+            or self.places.source.text[begin:end] != cursor.spelling
+        ):
+            return None
+        for one in beside:
+            self.expression(one, found, Access.READ, conditional, into)
+        return cursor
 
     def _pointer(self, cursor: Cursor) -> str:
         """What a call through a pointer to a function is called in the tree: no function has such a name."""
@@ -272,6 +309,26 @@ class Accesses:
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)
+
+
+def unused_calls(cursor: Cursor) -> frozenset[int]:
+    """The calls (their hashes) in a statement whose values it does not use."""
+    inner = strip(cursor)
+    while inner.kind in cxx.CASTS and inner.type.kind is TypeKind.VOID:
+        inner = strip(list(inner.get_children())[-1])
+    if inner.kind is CursorKind.BINARY_OPERATOR and inner.binary_operator is BinaryOperator.Comma:
+        return frozenset().union(*map(unused_calls, inner.get_children()))
+    return frozenset([inner.hash]) if inner.kind is CursorKind.CALL_EXPR else frozenset()
+
+
+def _gives_address(call: Cursor) -> bool:
+    """May the value of a call be an address, or hold one?"""
+    kind = call.type
+    number = kind.spelling in ("uintptr_t", "intptr_t")
+    if number or kind.get_canonical().kind in (TypeKind.POINTER, TypeKind.RECORD):
+        return True
+    callee = call.referenced
+    return callee is not None and callee.result_type.kind in cxx.REFERENCES
 
 
 def _changes(call: Cursor, index: int) -> bool:

@@ -24,7 +24,7 @@ from homing.translate.tree import (
 )
 
 #: What gives memory back.
-_FREES = frozenset({"free", "std::free", "realloc", "std::realloc", "reallocarray"})
+FREES = frozenset({"free", "std::free", "realloc", "std::realloc", "reallocarray"})
 
 
 def memory_unseen(units: Sequence[Unit], distributions: Distributions) -> Iterator[Problem]:
@@ -32,7 +32,7 @@ def memory_unseen(units: Sequence[Unit], distributions: Distributions) -> Iterat
     every = [one for unit in units if unit.form is Form.C for one in unit.routines if not one.module]
     files = [one for unit in units for one in unit.routines[:1]]
     freed = {name: set(which) for one in files for name, which in one.freeing.items()}
-    given = freed.keys() | distributions.routines.keys() | _FREES
+    given = freed.keys() | distributions.routines.keys() | FREES
     unseen = {name: which for one in files for name, which in one.releasing.items() if name not in given}
     freed |= {name: set(which) for name, which in unseen.items()}
     _add_freed(freed, every, distributions.routines)
@@ -64,7 +64,7 @@ def _wrong(
             return f"takes memory for the distributed '{name}' in a larger expression: {_OF_ITS_OWN}"
         if in_region:
             return f"takes or frees memory of the distributed '{name}' in a parallel region: do it outside"
-    elif function in _FREES:
+    elif function in FREES:
         if not function.endswith("free"):
             return f"'{function}' gets the distributed '{name}': take other memory with malloc, and copy"
         return f"frees the distributed '{name}' in a larger expression: {_OF_ITS_OWN}"
@@ -94,7 +94,7 @@ def _freed_names(routine: Routine, known: Mapping[str, set[int]]) -> set[str]:
         for reference in statement.references:
             function = reference.argument_of or ""
             freed = statement.kind is Kind.DEALLOCATE and reference.access is Access.WRITE
-            if freed or function in _FREES or reference.argument_index in known.get(function, ()):
+            if freed or function in FREES or reference.argument_index in known.get(function, ()):
                 names.add(reference.name)
     count = -1
     while count != (count := len(names)):

@@ -26,10 +26,15 @@ def why_not_followed(source: SourceFile, reference: Reference) -> str:
         return f"'{reference.name}' with its namespace: write `using namespace`, and the name alone"
     if source.form is Form.C and word and word[0] != reference.name:
         return f"an access to '{reference.name}' through the macro '{word[0]}': write it out"
-    copying = source.form is Form.C and _OF_BYTES.search(source.text[: reference.begin][-200:])
-    if copying:
-        return f"{copying[1]} of a piece, which may lie in several parts: write a loop over its elements"
     return "may give the distributed array another name"
+
+
+def why_not_copied(source: SourceFile, reference: Reference) -> str | None:
+    """Why a loop that is shared out may not give bytes from an element on to a function."""
+    copying = source.form is Form.C and _OF_BYTES.search(source.text[: reference.begin][-200:])
+    if not copying:
+        return None
+    return f"{copying[1]} of a piece, which may lie in several parts: write a loop over its elements"
 
 
 def folded(text: str, routine: Routine) -> str:

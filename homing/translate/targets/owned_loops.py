@@ -20,7 +20,7 @@ from homing.translate.plan.model import Box, Follow, LocalIndex, LoopPlan, Sched
 from homing.translate.plan.model import Subscript as Anew
 from homing.translate.plan.order import Nest, any_order, disorders
 from homing.translate.plan.reach import Reach, reach
-from homing.translate.plan.reference_text import reference_subscripts, why_not_followed
+from homing.translate.plan.reference_text import reference_subscripts, why_not_copied, why_not_followed
 from homing.translate.plan.steps import unsteady_step
 from homing.translate.targets.broadcast_values import too_old
 from homing.translate.targets.communication import Communication
@@ -213,7 +213,8 @@ class OwnedLoops:
                 self.work.wrong(
                     reference.begin,
                     reference.end,
-                    "a whole distributed array inside a loop that is shared out",
+                    why_not_copied(self.work.source, reference)
+                    or "a whole distributed array inside a loop that is shared out",
                 )
         elif (
             reference.subscripts is not None
