@@ -106,6 +106,7 @@ class Statement:
     reads: frozenset[str] = frozenset()  # names of anything
     writes: frozenset[str] = frozenset()
     calls: tuple[str, ...] = ()
+    pointed: tuple[str, ...] = ()  # C: functions that it names, and does not call itself
     jump: str | None = None  # the word
     targets: tuple[str, ...] = ()  # Fortran: labels that it may jump to; the construct of EXIT and CYCLE
     form: str = ""  # Fortran: which statement it is (front/kinds.py)
@@ -307,6 +308,7 @@ class Routine:
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     freeing: dict[str, set[int]] = field(default_factory=dict)  # C file: arguments that a header's free
     quiet: dict[str, frozenset[str]] = field(default_factory=dict)  # C file: see front/c_quiet.py
+    pointed: set[str] = field(default_factory=set)  # C file: functions that pointers may mean
     releasing: dict[str, set[int]] = field(default_factory=dict)  # C file: those that prototypes' may free
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     again: dict[str, list[Declaration]] = field(default_factory=dict)  # C file: other ones of its variables

@@ -50,9 +50,10 @@ def fortran_apart(source: SourceFile) -> SourceFile | None:
 
 
 def c_apart(unit: Unit) -> SourceFile | None:
-    """C with loops, allocations and the braces of functions on lines of their own; None: they are, as far as
-    lines can be broken here."""
+    """C with loops, allocations, jumps, calls of the file's functions and the braces of functions on lines
+    of their own; None: they are, as far as lines can be broken here."""
     breaks: set[int] = set()
+    functions = {routine.name for routine in unit.routines if not routine.module}
     commas: list[_Break] = []
     for routine in unit.routines:
         if not routine.module:
@@ -62,10 +63,17 @@ def c_apart(unit: Unit) -> SourceFile | None:
                 breaks |= _loop_breaks(unit.source, node)
             elif isinstance(node, Statement) and node.commas:
                 commas += _comma_breaks(unit.source, node)
-            elif isinstance(node, Statement) and node.kind in (Kind.ALLOCATE, Kind.DEALLOCATE):
+            elif isinstance(node, Statement) and _alone(node, functions):
                 breaks |= _statement_breaks(unit.source, node)
     breaks -= {place for one in commas for place in (one.begin, one.end)}
     return _broken(unit.source, sorted([*(_Break(one, one) for one in breaks), *commas]))
+
+
+def _alone(node: Statement, functions: set[str]) -> bool:
+    """Is it one that may be translated otherwise than what stands beside it?"""
+    if node.kind in (Kind.ALLOCATE, Kind.DEALLOCATE, Kind.JUMP):
+        return True
+    return any(name in functions or name.startswith("*") for name in node.calls)
 
 
 def _braces(routine: Routine) -> set[int]:

@@ -185,6 +185,7 @@ class _Builder(Loops):
                     scope.prototypes.append(Prototype(self.name(cursor), *whole, places))
             elif kind is CursorKind.VAR_DECL:
                 self.global_variable(scope, cursor)
+        scope.pointed = self.accesses.pointed
 
     def name(self, cursor: Cursor) -> str:
         return qualified(cursor) if self.cxx else cursor.spelling

@@ -41,6 +41,7 @@ class Accesses:
     def __init__(self, places: Places, is_array: Callable[[str], bool]) -> None:
         self.places = places
         self._is_array = is_array
+        self.pointed: set[str] = set()  # the functions that pointers may mean
         self.unused: frozenset[int] = frozenset()  # the calls (their hashes) whose values nothing uses
 
     def expression(
@@ -59,7 +60,11 @@ class Accesses:
             return
         if kind is CursorKind.DECL_REF_EXPR:
             referenced = cursor.referenced
-            if referenced is None or referenced.kind is not CursorKind.FUNCTION_DECL:
+            if referenced is not None and referenced.kind is CursorKind.FUNCTION_DECL:
+                function = cxx.qualified(referenced) if self.places.source.cxx else referenced.spelling
+                into.pointed += (function,)
+                self.pointed.add(function)
+            else:
                 (begin, end), name = self.places.access(cursor), cursor.spelling
                 if self.places.source.cxx and referenced is not None:
                     if referenced.kind is CursorKind.ENUM_CONSTANT_DECL:

@@ -9,10 +9,13 @@ from homing.translate.tree import Executable, Node, Routine, Unit, references, s
 
 
 def called(nodes: Sequence[Node], routines: Mapping[str, Routine]) -> list[Routine]:
-    """The procedures that the nodes name, as far as their files are given."""
+    """The procedures that the nodes name, or call through a pointer, as far as their files are given."""
     names: set[str] = set()
     for statement in statements(list(nodes)):
-        names.update(statement.calls, (reference.name for reference in statement.references))
+        names.update(statement.calls, statement.pointed)
+        names.update(reference.name for reference in statement.references)
+    if any(name.startswith("*") for name in names):
+        names = names.union(*(one.parent.pointed for one in routines.values() if one.parent is not None))
     return [routines[name] for name in sorted(names & routines.keys())]
 
 

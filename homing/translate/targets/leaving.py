@@ -98,6 +98,9 @@ def _leaving(work: Work, nodes: Sequence[Node]) -> Iterator[Statement]:
             leaves = not one.targets or not set(one.targets) <= labels
         elif work.source.form.fortran and one.jump in ("exit", "cycle"):
             leaves = not (any(_is_called(each, named[0]) for each in inside) if named else loops)
+        elif one.jump in ("break", "cycle"):  # C's
+            switches = [each for each in inside if isinstance(each, Branch) and each.switch]
+            leaves = not loops and not (one.jump == "break" and switches)
         else:
             leaves = False
         if leaves:
@@ -115,6 +118,9 @@ def _is_called(node: Loop | Branch, name: str) -> bool:
 def deal_out_before_jumps(work: Work, nodes: Sequence[Node], lines: Callable[[], list[str]]) -> None:
     """Put the lines before each jump that leaves the nodes."""
     for one in list(_leaving(work, nodes)):
+        if not work.source.form.fortran and not work.touched([one]) and not one.calls:
+            _dealt_out(work, one, lines())
+            continue
         plain = one.kind is Kind.JUMP and one.form != "arithmetic if" and len(leads(one)) < 2
         if (
             not plain
@@ -132,3 +138,11 @@ def deal_out_before_jumps(work: Work, nodes: Sequence[Node], lines: Callable[[],
             begin = one.places[end]
             work.writer.edits.replace(begin, one.end, " then" if begin > one.places[end - 1] + 1 else "then")
             work.after(one.end, [*lines(), jump, "end if"], one.begin)
+
+
+def _dealt_out(work: Work, jump: Statement, lines: Sequence[str]) -> None:
+    """C: the lines and the jump, in a block that takes its place."""
+    behind = re.compile(r"\s*;").match(work.source.text, jump.end)
+    end = behind.end() if behind else jump.end
+    work.writer.edits.replace(jump.begin, jump.begin, " ".join(["{", *lines, ""]))
+    work.writer.edits.replace(end, end, " }")

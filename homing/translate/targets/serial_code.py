@@ -73,6 +73,11 @@ class SerialCode:
             return True
         return bool(self._reaches(node))
 
+    def _apart(self, node: Node) -> bool:
+        """May it not stand on a line with what is wrapped? What is put behind a jump is not reached."""
+        jump = isinstance(node, Statement) and node.kind is Kind.JUMP
+        return jump or self._parallel_inside(node)
+
     def _reaches(self, node: Node) -> list[str]:
         """Procedures that the node calls, and that work on distributed arrays of other scopes."""
         found = called([node], self.work.distributions.routines)
@@ -337,7 +342,7 @@ class SerialCode:
         arrays, changed = self._gathered(nodes, passed)
         self._jumped_into(nodes)
         first, last = nodes[0], nodes[-1]
-        if crowded(self.work.routine, first, last, self._parallel_inside):
+        if crowded(self.work.routine, first, last, self._apart):
             where = "in braces of its own" if self.work.source.form is d.Form.C else "on lines of its own"
             reason = (
                 f"works on whole arrays beside code that works on parts: put it {where}, one statement a line"
