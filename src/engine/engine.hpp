@@ -402,6 +402,6 @@ void lend_services(HookServices services) noexcept;
 /// The program had pages placed: the engine, if there is one, or the one to come shall know.
 void report_placement(Range range, const PlacementResult& result);
 /// Next touch of a range, also before the engine has started (it is remembered then). False: not possible.
-bool request_next_touch(Range range) noexcept;
+bool request_next_touch(Range range);
 
 } // namespace homing

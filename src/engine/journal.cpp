@@ -2,13 +2,13 @@
 #include "engine/engine.hpp"
 
 #include "areas/allocation_plans.hpp"
-
 #include "areas/areas.hpp"
 #include "areas/page_rows.hpp"
 #include "areas/unwatched_rows.hpp"
 #include "base/floating_point.hpp"
 #include "base/inside.hpp"
 #include "base/uncancelled.hpp"
+#include "engine/guarded.hpp"
 #include "machine/simulation.hpp"
 #include "record/record.hpp"
 
@@ -103,10 +103,12 @@ void Engine::record_refusal(std::uint32_t area, int error, std::uint64_t pages) 
 
 void Engine::pages_placed(Range range, const PlacementResult& result) noexcept {
     pages_placed();
-    if (result.moved + result.refused == 0 || finished_.load(std::memory_order_acquire)) return;
-    const WatchedArea* area = watch_.find(range.begin);
-    if (area && range.end > area->range.end) area = nullptr;
-    record_moves(area ? area->id : many_areas, result.moved + result.refused, result);
+    if (result.moved + result.refused == 0) return;
+    guarded([&] { // any thread may call, while another is at work
+        const WatchedArea* area = watch_.find(range.begin);
+        const bool is_part = area && range.end <= area->range.end;
+        record_moves(is_part ? area->id : many_areas, result.moved + result.refused, result);
+    });
 }
 
 void Engine::record_moves(std::uint32_t area, std::uint64_t wanted, const Moves& moves) {

@@ -49,18 +49,19 @@ CalledBefore& called_before() {
 } // namespace
 
 void report_placement(Range range, const PlacementResult& result) {
-    if (Engine* running = engine()) return running->pages_placed(range, result);
-    CalledBefore& before = called_before();
-    const std::lock_guard lock(before.mutex);
-    before.placed.add(result);
+    if (!engine()) {
+        const std::lock_guard lock(called_before().mutex);
+        if (!engine()) return called_before().placed.add(result);
+    }
+    engine()->pages_placed(range, result);
 }
 
-bool request_next_touch(Range range) noexcept {
-    if (Engine* running = engine()) return running->next_touch_called(range);
-    CalledBefore& before = called_before();
-    const std::lock_guard lock(before.mutex);
-    before.next_touches.push_back(range);
-    return true;
+bool request_next_touch(Range range) {
+    if (!engine()) {
+        const std::lock_guard lock(called_before().mutex);
+        if (!engine()) return called_before().next_touches.push_back(range), true;
+    }
+    return engine()->next_touch_called(range);
 }
 
 Engine* engine() noexcept { return the_engine.load(std::memory_order_acquire); }
@@ -74,9 +75,8 @@ phases::Listener* start_engine() noexcept {
         Simulation* simulated = simulation();
         Kernel& kernel = process_kernel();
         Machine machine = process_machine(kernel);
-        if (!simulated && option_number(Option::assume_nodes) <
-                              2) // assumed nodes are not those that the user bound memory to
-            respect_binding(kernel, machine);
+        // Assumed nodes are not those that the user bound memory to.
+        if (!simulated && option_number(Option::assume_nodes) < 2) respect_binding(kernel, machine);
         auto* fresh = new Engine(kernel, std::move(machine), lent); // lives as long as the process
         if (!fresh->start()) {
             delete fresh;
@@ -86,6 +86,7 @@ phases::Listener* start_engine() noexcept {
             return nullptr;
         }
         if (!simulated) bring_pages_of_hooks(kernel);
+        const std::lock_guard lock(called_before().mutex); // other threads may be placing memory
         the_engine.store(fresh, std::memory_order_release);
         fresh->pages_placed({}, called_before().placed);
         for (const Range& range : std::exchange(called_before().next_touches, {}))
@@ -103,12 +104,9 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source, bool asks) {
     record::message_of_each_line(record::Level::warning, option_errors());
     record_machine(machine_, nodes_, kernel_);
     if (nodes_.count() < 2) {
-        record::message(
-            record::Level::note,
-            nodes_.count() == 0
-                ? "no node has both memory and CPUs of this process: there is nothing to send home"
-                : "only one node has both memory and CPUs of this process: there is nothing to send "
-                  "home");
+        record::message(record::Level::note,
+                        std::string(nodes_.count() == 0 ? "no" : "only one") +
+                            " node has both memory and CPUs of this process: there is nothing to send home");
         return false;
     }
     const StatedCosts stated = find_costs(option_text(Option::costs), machine_);

@@ -51,7 +51,7 @@ struct Placer {
 };
 
 void pause_source() {
-    if (Engine* running = engine()) running->pause_source();
+    if (Engine* running = engine()) running->guarded([=] { running->pause_source(); });
 }
 
 /// The kernel moves no page that a window has taken away, and some say that it does not exist.

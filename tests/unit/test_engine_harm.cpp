@@ -1,10 +1,13 @@
 // What the engine must not do: harm a placement that is right, leave one that is partly wrong, or spend a run
 // on pages that cannot be moved.
+#include "engine/guarded.hpp"
 #include "model/tuning.hpp"
 #include "simulated_program.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <ranges>
+#include <thread>
 
 namespace homing::engine_harm_tests {
 namespace {
@@ -293,6 +296,37 @@ TEST_F(EngineTest, InferringThatTakesLongTakesLittleOfTheRun) {
     simulated_seconds = clock_of_slow_decisions();
     slow_kernel = nullptr;
     the_clock = simulated_clock;
+}
+
+/// Does this thread of the process wait for another one?
+bool sleeps(int thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::size_t name_ends = text.rfind(')');
+    return name_ends != std::string::npos && text.compare(name_ends, 3, ") S") == 0;
+}
+
+/// Any thread of the program may place memory, also while another is at work in the engine.
+TEST_F(EngineTest, WhatAThreadHasPlacedIsCountedWhenTheEngineIsFree) {
+    Program program(64);
+    ASSERT_TRUE(program.start());
+    PlacementResult result;
+    result.moved = 1;
+    std::atomic<int> placing{0};
+    constexpr int done = -1;
+    std::thread other;
+    program.engine->guarded([&] {
+        other = std::thread([&] {
+            placing = ::gettid();
+            program.engine->pages_placed(program.range, result);
+            placing = done;
+        });
+        while (placing != done && (placing == 0 || !sleeps(placing)))
+            std::this_thread::yield();
+        EXPECT_EQ(program.engine->statistics().moved, 0u);
+    });
+    other.join();
+    EXPECT_EQ(program.engine->statistics().moved, 1u);
 }
 
 } // namespace
