@@ -6,6 +6,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <utility>
 
 namespace homing::simulator {
 namespace {
@@ -41,11 +42,15 @@ const OpenMp& runtime() {
 struct Watched {
     bool* alive;
     Thread** self;
+    bool ends; ///< the destructors of its keys have begun
 };
-constinit thread_local Watched watched{nullptr, nullptr};
+constinit thread_local Watched watched{nullptr, nullptr, false};
 pthread_key_t key;
 
+/// After those of the program's keys, which may make accesses: they run once, in any order, before a
+/// destructor is called that has set its key again.
 void thread_ends(void*) {
+    if (!std::exchange(watched.ends, true) && ::pthread_setspecific(key, &watched) == 0) return;
     *watched.self = nullptr;
     __atomic_store_n(watched.alive, false, __ATOMIC_RELEASE);
 }
@@ -107,7 +112,7 @@ bool is_openmp_runtime(const void* caller) noexcept {
 
 void watch_thread_end(bool* alive, Thread** self) noexcept {
     static const int made = ::pthread_key_create(&key, thread_ends);
-    watched = {alive, self};
+    watched = {alive, self, false};
     if (made == 0) ::pthread_setspecific(key, &watched);
 }
 

@@ -205,6 +205,7 @@ bool watches(Thread& caller) noexcept {
 } // namespace
 
 void take_turn(Thread& one) noexcept {
+    if (!one.alive) return; // turns are given to living threads only
     __atomic_store_n(&one.waits_for_turn, 1, __ATOMIC_RELEASE);
     Seen seen;
     int tries = 0;

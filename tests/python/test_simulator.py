@@ -243,12 +243,18 @@ def test_misses_by_source_line(tmp_path: Path, build: Callable[..., Path]) -> No
 
 def test_turns_give_the_same_counts(tmp_path: Path, build: Callable[..., Path]) -> None:
     flags = ("--mechanism", "observe", "--deterministic")
-    found = [
-        simulate(tmp_path, build("survive.c"), "tasks", flags=("--mechanism", "observe"))["counts"]["run"]
-    ]
     found = [simulate(tmp_path, build("sweep.c"), "3", flags=flags)["counts"]["run"] for _ in range(3)]
     assert found[0] == found[1] == found[2]
     assert found[0]["total_misses"] > LINES
+
+
+def test_turns_go_on_where_a_destructor_runs_at_the_end_of_a_thread(
+    tmp_path: Path, build: Callable[..., Path]
+) -> None:
+    flags = ("--mechanism", "observe", "--deterministic")
+    result = simulate(tmp_path, build("survive.c"), "keys", flags=flags)
+    assert result["status"] == 0, result["said"]
+    assert float(result["output"]) == 3 * (1 + 40_000 * 39_999 / 2)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

@@ -73,6 +73,29 @@ static double threads(void) {
     return (double)counter;
 }
 
+/// A destructor of a thread's own data makes more accesses than are left of the thread's turn.
+static pthread_key_t last;
+static void ends(void* slot) {
+    for (int i = 0; i < n; ++i)
+        *(double*)slot += a[i];
+}
+static void* thread_with_data(void* slot) {
+    *(double*)slot = a[1];
+    pthread_setspecific(last, slot);
+    return NULL;
+}
+
+static double keys(void) {
+    static double slots[3];
+    pthread_t all[3];
+    pthread_key_create(&last, ends);
+    for (int k = 0; k < 3; ++k)
+        pthread_create(&all[k], NULL, thread_with_data, &slots[k]);
+    for (int k = 0; k < 3; ++k)
+        pthread_join(all[k], NULL);
+    return slots[0] + slots[1] + slots[2];
+}
+
 static double forked(void) {
     const pid_t child = fork();
     if (child == 0) {
@@ -139,6 +162,7 @@ int main(int argc, char** argv) {
     if (!strcmp(mode, "nested")) result = nested();
     if (!strcmp(mode, "tasks")) result = tasks();
     if (!strcmp(mode, "threads")) result = threads();
+    if (!strcmp(mode, "keys")) result = keys();
     if (!strcmp(mode, "fork")) result = forked();
     if (!strcmp(mode, "jump")) result = jump();
     if (!strcmp(mode, "memory")) result = memory();
