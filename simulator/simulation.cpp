@@ -30,7 +30,8 @@ namespace {
 
 enum Scope : record::u32 { whole_run = 0, iteration = 1, region = 2, area = 3, place = 4, phase = 5 };
 
-/// Iterations beyond this are counted into the last row of them.
+/// Iterations beyond this are counted together, into one last row of them. By reason: of longer runs the
+/// record would be mostly these rows.
 constexpr std::uint32_t most_iterations = 2000;
 
 void append_misses(Scope scope, record::u32 id, const std::vector<std::uint64_t>& misses) {
@@ -126,7 +127,7 @@ class Counting final : public phases::Listener {
     void report() {
         const Totals now = totals();
         append_counted(whole_run, 0, now, 1);
-        end_iteration(now);
+        end_iterations(now);
         for (std::uint32_t i = 0; i < regions_.size(); ++i)
             append_counted(region, i, regions_[i].counts, regions_[i].entries, table_[i].function);
     }
@@ -154,19 +155,20 @@ class Counting final : public phases::Listener {
     void follow_iteration() noexcept {
         if (!engine_ || engine_->iteration() == iteration_) return;
         try {
-            end_iteration(totals());
+            if (iteration_ <= most_iterations) end_iterations(totals());
         } catch (...) {
             record::message(record::Level::not_done, "out of memory: counts of an iteration are missing");
         }
         iteration_ = engine_->iteration();
     }
 
-    void end_iteration(const Totals& now) {
-        if (iteration_ > most_iterations) return;
+    /// Of the newest iteration, or of all that have no row of their own.
+    void end_iterations(const Totals& now) {
         Totals counts;
         counts.add_difference(now, iteration_start_);
         iteration_start_ = now;
-        append_counted(iteration, iteration_, counts, 1);
+        const std::uint32_t first = std::min(iteration_, most_iterations + 1);
+        append_counted(iteration, first, counts, iteration_ - first + 1);
     }
 
     Engine* engine_;

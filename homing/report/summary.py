@@ -160,7 +160,9 @@ def _counts(results: Results) -> Iterable[Text]:
     text = f"{percent(run['remote_fraction'])} of {number(run['total_misses'])} cache misses remote"
     oracle = run["oracle_remote_fraction"]
     if oracle is None:
-        yield labelled("counted", f"{text}, in the iterations that ended: the process was killed")
+        counted = len(results.counts["iterations"])
+        which = f"the first {counted:,} iterations" if counted else "the iterations that ended"
+        yield labelled("counted", f"{text}, in {which}: the process was killed")
     else:
         yield labelled("counted", f"{text}; with every page on its majority node {percent(oracle)}")
     if results.counts.get("source") == "simulator":

@@ -175,6 +175,19 @@ def test_mechanisms_send_pages_home(tmp_path: Path, build: Callable[..., Path], 
     assert result["counts"]["time"]["migration_seconds"] > 0
 
 
+def test_iterations_beyond_the_rows_of_a_record_are_counted_together(
+    tmp_path: Path, build: Callable[..., Path]
+) -> None:
+    result = simulate(tmp_path, build("sweep.c"), "2100", "short", flags=("--mechanism", "observe"))
+    iterations = result["counts"]["iterations"]
+    assert [one["number"] for one in iterations] == list(range(2002))
+    for count in ("accesses", "total_misses"):
+        assert sum(one[count] for one in iterations) == result["counts"]["run"][count]
+    assert iterations[-1]["accesses"] > 50 * iterations[-2]["accesses"]
+    # The simulator's own tables are no memory of the program's.
+    assert sum(one["bytes"] for one in result["processes"][0]["unwatched"]) < 64 << 20
+
+
 def test_every_region_arms_again(tmp_path: Path, build: Callable[..., Path]) -> None:
     flags = ("--mechanism", "next-touch", "--arm", "every-region")
     result = simulate(tmp_path, build("sweep.c"), "12", flags=flags)
