@@ -427,7 +427,7 @@ template <class Block, class Work> void run_omp_tasks(LocalityQueues<Block>& que
     first.rethrow();
 }
 
-/// The same by a taskloop: its tasks run `grain` blocks each.
+/// The same by a taskloop: its tasks run `grain` blocks each, at least one.
 template <class Block, class Work>
 void run_omp_taskloop(LocalityQueues<Block>& queues, Work&& work, std::size_t grain = 1) {
     detail::FirstException first;
@@ -435,6 +435,7 @@ void run_omp_taskloop(LocalityQueues<Block>& queues, Work&& work, std::size_t gr
     auto* const body = &work;
     detail::FirstException* const error = &first;
     const std::size_t count = queues.waiting();
+    if (grain == 0) grain = 1; // by 0 the compilers' code divides
 #pragma omp taskloop grainsize(grain) default(none) firstprivate(blocks, body, error) shared(count)
     for (std::size_t i = 0; i < count; ++i)
         error->guard([&] { blocks->run_one(*body); });

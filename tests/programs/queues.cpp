@@ -67,7 +67,7 @@ int main() {
             if (sweeps % 2)
                 homing::run_omp_tasks(queues, work);
             else
-                homing::run_omp_taskloop(queues, work, 3);
+                homing::run_omp_taskloop(queues, work, sweeps % 4); // a grain of 0, or of 2
         }
     }
     // Nested: each block's task queues and submits a second one; some throw.
