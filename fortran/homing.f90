@@ -1,4 +1,5 @@
 !> The Fortran interface of homing, over its C interface (homing/homing.h): contiguous arrays of any type and rank.
+!> From where each may be called, and what it returns on one node or with HOMING=off, is said there, and is the same here.
 !> Sizes are bytes, of an array `a` storage_size(a)/8*size(a): they are not known here. To name an array of characters give
 !> homing_watch a pointer to it of another type (c_f_pointer): gfortran passes the length of its elements for that of the name.
 module homing

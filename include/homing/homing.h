@@ -3,14 +3,19 @@
  * A program needs none of this to be helped: `homing run -- ./a.out` is enough. It is for programs that know
  * more than can be observed: where an iteration ends, which memory matters, where pages should be.
  *
- * All functions may be called from serial code of any thread; calls from inside a parallel region return
- * HOMING_IN_REGION and do nothing, but for homing_iteration() on the thread that began the region. Sizes are
- * bytes. Ranges are widened to nothing: only whole pages inside [start, start + bytes) are meant. A range
- * that is empty, wraps around or is not mapped from its first page to its last is HOMING_INVALID. Nodes are
- * the operating system's NUMA node numbers. Results of type int are 0 or positive for success and a negative
- * HOMING_* code otherwise. Where only one node can hold pages, calls with valid arguments succeed and do
- * nothing. Where homing is switched off (HOMING=off) they are HOMING_ASIDE and do nothing, but for
- * homing_where(). errno stays as it is.
+ * All functions may be called from serial code of any thread. While a parallel region runs, whichever thread
+ * calls, they return HOMING_IN_REGION and do nothing, but for homing_iteration() on the thread that began the
+ * region, and for those that may be called from anywhere: homing_version(), homing_where(),
+ * homing_statistics(), and all that has to do with locality domains and queues. Where homing is switched off
+ * or stepped aside it does not follow regions: calls in them are as in serial code.
+ *
+ * Sizes are bytes. Ranges are widened to nothing: only whole pages inside [start, start + bytes) are meant. A
+ * range that is empty, wraps around or is not mapped from its first page to its last is HOMING_INVALID. Nodes
+ * are the operating system's NUMA node numbers. Results of type int are 0 or positive for success and a
+ * negative HOMING_* code otherwise; HOMING_REFUSED is also that there was no memory for the call. Where only
+ * one node can hold pages, calls with valid arguments succeed and do nothing. Where there are several, and
+ * homing is switched off (HOMING=off), they are HOMING_ASIDE and do nothing. Those that may be called from
+ * anywhere do their work in any case. errno stays as it is.
  */
 #ifndef HOMING_HOMING_H
 #define HOMING_HOMING_H
@@ -39,7 +44,7 @@ HOMING_API int homing_version(void);
 
 enum {
     HOMING_OK = 0,
-    HOMING_IN_REGION = -1, /* called from inside a parallel region */
+    HOMING_IN_REGION = -1, /* called while a parallel region runs */
     HOMING_INVALID = -2,   /* no such memory, node or name */
     HOMING_ASIDE = -3,     /* homing stepped aside in this process (switched off, a sanitizer, ...) */
     HOMING_REFUSED = -4,   /* the kernel, or a full node, refused some pages; statistics tell */
@@ -55,7 +60,8 @@ enum {
  * watch. */
 HOMING_API int homing_watch(const void* start, size_t bytes, const char* name);
 /* Before memory given to homing_watch is unmapped. What goes with free(), realloc(), munmap() or mremap()
- * ends by itself, but for blocks of less than 128 KiB. */
+ * ends by itself, but for blocks of less than 128 KiB. HOMING_INVALID: nothing that is watched begins there.
+ */
 HOMING_API int homing_unwatch(const void* start);
 
 /* The end of an iteration of the outer loop: from the first call on, iterations are counted by these calls
@@ -76,7 +82,8 @@ HOMING_API int homing_place_round_robin(const void* start, size_t bytes);
 HOMING_API int homing_place_random(const void* start, size_t bytes, uint64_t seed);
 
 /* The node of each whole page in the range into nodes[0..count-1]; -1 for a page that is not populated.
- * Returns the number of pages in the range, which may exceed count, or HOMING_INVALID. */
+ * Returns the number of pages in the range, which may exceed count (an empty range has 0), HOMING_INVALID, or
+ * HOMING_REFUSED. */
 HOMING_API long homing_where(const void* start, size_t bytes, int* nodes, size_t count);
 
 /* What homing has done in this process so far. Set struct_bytes to sizeof before the call. */

@@ -30,9 +30,8 @@ namespace {
 
 using namespace homing;
 
-/// Ordinary code calls us: exceptions stay here, regions are refused.
-template <class Work> int serial(Work&& work) noexcept {
-    if (phases::in_region()) return HOMING_IN_REGION;
+/// Ordinary code calls us: exceptions stay here.
+template <class Work> int called(Work&& work) noexcept {
     const KeptErrno kept;
     const Inside inside;
     const Uncancelled uncancelled;
@@ -41,6 +40,11 @@ template <class Work> int serial(Work&& work) noexcept {
     } catch (...) {
         return HOMING_REFUSED;
     }
+}
+
+/// The same, and regions are refused.
+template <class Work> int serial(Work&& work) noexcept {
+    return phases::in_region() ? int{HOMING_IN_REGION} : called(work);
 }
 
 /// Placement works before the first region, too: a kernel and nodes of its own.
@@ -196,6 +200,7 @@ int homing_watch_hot(const void* start, size_t bytes, const char* name) {
 
 int homing_unwatch(const void* start) {
     return serial([&] {
+        if (is_switched_off()) return is_memory(start, 1) ? aside() : int{HOMING_INVALID};
         if (!forget_named_area(reinterpret_cast<Address>(start))) return int{HOMING_INVALID};
         decide_anew();
         return int{HOMING_OK};
@@ -203,20 +208,13 @@ int homing_unwatch(const void* start) {
 }
 
 int homing_iteration(void) {
-    if (phases::drives_region()) {
-        const KeptErrno kept;
-        if (phases::aside()) return HOMING_ASIDE; // since this region began
-        if (Engine* running = engine()) {
-            replay::iteration_called(*running);
-            running->iteration_called_in_region();
-        }
-        return HOMING_OK;
-    }
-    return serial([] {
+    const bool within = phases::drives_region();
+    if (!within && phases::in_region()) return HOMING_IN_REGION;
+    return called([=] {
         if (phases::aside()) return aside();
         if (Engine* running = engine()) {
             replay::iteration_called(*running);
-            running->iteration_called();
+            within ? running->iteration_called_in_region() : running->iteration_called();
         }
         return int{HOMING_OK};
     });
@@ -316,6 +314,7 @@ int homing_replay(void) { return phase_call(replay::replay_called); }
 int homing_undo(void) { return phase_call(replay::undo_called); }
 int homing_replay_pages(size_t most) {
     return serial([=] {
+        if (phases::aside()) return aside();
         replay::set_most(most);
         return int{HOMING_OK};
     });

@@ -61,11 +61,11 @@ int main(int argc, char** argv) {
     refused((void*)UINTPTR_MAX, 1, "the last address");
     refused(page + PAGE, BYTES, "what is not mapped");
     refused(page, PAGE + 1, "memory that ends in a hole");
-    const int nothing_to_do = off ? HOMING_ASIDE : HOMING_OK;
+    const int nothing_to_do = off && several ? HOMING_ASIDE : HOMING_OK;
     expect(homing_place_on_node(memory + 1, 10, 0) == nothing_to_do, "no whole page: nothing to place");
     expect(homing_place_on_node(memory, BYTES, 99) == HOMING_INVALID, "no node 99");
     expect(homing_place_on_node(memory, BYTES, -1) == HOMING_INVALID, "no node -1");
-    if (off) {
+    if (off && several) {
         static int before[PAGES], after[PAGES];
         homing_where(memory, BYTES, before, PAGES);
         expect(homing_place_on_node(memory, BYTES, before[0] == 2 ? 1 : 2) == HOMING_ASIDE, "place");
@@ -76,6 +76,11 @@ int main(int argc, char** argv) {
         expect(homing_watch(memory, BYTES, "x") == HOMING_ASIDE, "watch");
         expect(homing_watch_hot(memory, BYTES, "x") == HOMING_ASIDE, "watch what is hot");
         expect(homing_record() == HOMING_ASIDE, "record");
+    }
+    if (off) {
+        expect(homing_unwatch(memory) == nothing_to_do, "unwatch");
+        expect(homing_replay_pages(5) == nothing_to_do, "pages of a phase");
+        expect(homing_replay() == nothing_to_do && homing_undo() == nothing_to_do, "replay, undo");
     }
     expect(homing_iteration() == nothing_to_do, "iteration");
     expect(homing_next_touch(memory, BYTES) == nothing_to_do, "next touch");
