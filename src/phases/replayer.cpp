@@ -72,15 +72,22 @@ Outcome Replayer::record(Engine& engine) {
             engine.follow_changes();
             engine.windows()->start(engine.watch().ranges());
         }
-        engine.work_beside(make_recorder([this] { return running_trace(); }));
+        engine.work_beside(begin_recorder());
     }
     phases_.emplace_back(engine.nodes().count());
     return Outcome::done;
 }
 
+std::unique_ptr<Mechanism> Replayer::begin_recorder() {
+    const auto here = std::make_shared<Replayer*>(this);
+    recorder_ = here;
+    return make_recorder([here] { return (*here)->running_trace(); });
+}
+
+/// What else works beside the mechanism is the program's: a next touch that it asked for goes on.
 void Replayer::stop_recording(Engine& engine) {
     engine.take_in();
-    engine.work_beside(nullptr);
+    if (!recorder_.expired()) engine.work_beside(nullptr);
     if (engine.stability().settled()) engine.begin_observing(policy::Activity::rest);
 }
 

@@ -13,6 +13,7 @@
 #include "phases/positions.hpp"
 
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace homing::replay {
@@ -88,6 +89,7 @@ class Replayer {
     };
 
     Trace* running_trace() noexcept { return phases_.empty() ? nullptr : &phases_.back().trace; }
+    std::unique_ptr<Mechanism> begin_recorder();
     void stop_recording(Engine& engine);
     void make_plans(Engine& engine);
     Outcome move_for(Engine& engine, std::size_t number);
@@ -100,6 +102,7 @@ class Replayer {
     bool moves_;
     Positions positions_;
     std::vector<Phase> phases_;
+    std::weak_ptr<Replayer*> recorder_; ///< lives as long as the recorder that the engine has of us
     std::map<PageId, Displaced> displaced_;
     std::map<std::uint32_t, std::size_t> granule_bytes_; ///< by area, when plans were made
     bool planned_ = false;

@@ -244,6 +244,22 @@ TEST_F(Replaying, ANewRecordingBeginsAnew) {
     EXPECT_EQ(program.at_home(), page_count);
 }
 
+TEST_F(Replaying, ANextTouchThatTheProgramAskedForGoesOn) {
+    for (const bool hybrid : {false, true}) {
+        const Variable nothing_else_moves("HOMING_MECHANISM", "observe"), granule("HOMING_GRANULE", "4096");
+        Figure2 program;
+        if (!hybrid) program.step(true);
+        program.simulated.place(program.range, 0);
+        ASSERT_TRUE(program.engine->next_touch_called(program.range));
+        if (hybrid)
+            program.engine->guarded([&] { program.replayer.adopt(*program.engine, {}); });
+        else
+            program.call(&Replayer::replay);
+        program.iterate(1, program.block());
+        EXPECT_GE(program.at_home(), page_count - 2) << (hybrid ? "hybrid" : "replay");
+    }
+}
+
 TEST_F(Replaying, PagesDoNotMoveAtIterationsUnlessTheProgramCallsForThem) {
     for (const bool calls : {false, true}) {
         Figure2 program;
