@@ -3,6 +3,8 @@
 
 #include "base/options.hpp"
 
+#include <algorithm>
+
 namespace homing::simulator {
 namespace {
 
@@ -39,7 +41,6 @@ void fold_areas(Thread& one) {
 }
 
 void begin_area(std::uint32_t area, Range range, const char* name) {
-    if (area >= most_areas) return;
     const std::lock_guard lock(seldom);
     const auto nodes = static_cast<std::size_t>(table.nodes);
     if (area_totals.value.size() < (area + 1) * nodes * nodes)
@@ -59,6 +60,16 @@ void begin_area(std::uint32_t area, Range range, const char* name) {
 void end_area(std::uint32_t area, Range range) {
     for (std::uint64_t page = page_of(range.begin); page < page_of(range.end); ++page)
         if (table.page_area[page] == area + 1) __atomic_store_n(&table.page_area[page], 0u, __ATOMIC_RELAXED);
+}
+
+void release_area(std::uint32_t area) {
+    const std::lock_guard lock(seldom);
+    const auto nodes = static_cast<std::size_t>(table.nodes);
+    if (area_totals.value.size() < (area + 1) * nodes * nodes) return;
+    std::fill_n(area_totals.value.begin() + static_cast<std::ptrdiff_t>(area * nodes * nodes), nodes * nodes,
+                std::uint64_t{0});
+    for (int id = 0; id < thread_count(); ++id)
+        std::fill_n(thread(id).area_misses + area * nodes, nodes, 0u);
 }
 
 void add_area_misses(std::uint32_t area, std::vector<std::uint64_t>& out) {

@@ -37,6 +37,7 @@
 namespace homing::simulator {
 
 inline constexpr int most_threads = 4000;
+/// Areas at one time. By reason: each has counts for each pair of nodes.
 inline constexpr std::uint32_t most_areas = 1u << 16;
 
 struct SharedCache {
@@ -120,10 +121,12 @@ int thread_count() noexcept;
 Thread& thread(int id) noexcept;
 
 Totals totals();
-/// Misses of an area: nodes x nodes, added to `out`.
+/// Misses of an area: nodes x nodes, added to `out`. Areas are known by numbers below most_areas.
 void add_area_misses(std::uint32_t area, std::vector<std::uint64_t>& out);
 void begin_area(std::uint32_t area, Range range, const char* name);
 void end_area(std::uint32_t area, Range range);
+/// The number of an area that has ended may be another one's from now on.
+void release_area(std::uint32_t area);
 
 // Pages.
 inline constexpr int nowhere = -1;

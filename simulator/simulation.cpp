@@ -211,10 +211,28 @@ class ModelSimulation final : public Simulation {
     }
 
     void area_begins(std::uint32_t id, Range range, const char* name) override {
-        begin_area(id, range, name);
-        areas_ = std::max(areas_, id + 1);
+        if (numbers_.size() == most_areas) {
+            ++areas_left_out_;
+            return;
+        }
+        std::uint32_t number = static_cast<std::uint32_t>(numbers_.size());
+        if (!free_numbers_.empty()) {
+            number = free_numbers_.back();
+            free_numbers_.pop_back();
+        }
+        numbers_.emplace(id, number);
+        begin_area(number, range, name);
     }
-    void area_ends(std::uint32_t id, Range range) override { end_area(id, range); }
+    /// A program's temporaries are without number: those that are gone have their counts in the record only.
+    void area_ends(std::uint32_t id, Range range) override {
+        const auto ended = numbers_.find(id);
+        if (ended == numbers_.end()) return;
+        end_area(ended->second, range);
+        append_area(id, ended->second);
+        release_area(ended->second);
+        free_numbers_.push_back(ended->second);
+        numbers_.erase(ended);
+    }
 
     void freed(Range range, bool gone) noexcept override {
         if (gone) forget(range);
@@ -285,16 +303,23 @@ class ModelSimulation final : public Simulation {
         }
     }
 
+    static void append_area(std::uint32_t id, std::uint32_t number) {
+        Totals counts;
+        add_area_misses(number, counts.misses);
+        append_counted(area, id, counts, 1);
+    }
+
     void write_report() {
         say_what_is_simulated();
         record_threads();
         if (!counting_) counting_ = new Counting(nullptr); // no parallel region: the run alone
         counting_->report();
-        for (std::uint32_t id = 0; id < areas_; ++id) {
-            Totals counts;
-            add_area_misses(id, counts.misses);
-            append_counted(area, id, counts, 1);
-        }
+        for (const auto& [id, number] : numbers_)
+            append_area(id, number);
+        if (areas_left_out_ > 0)
+            record::message(record::Level::note, std::to_string(areas_left_out_) +
+                                                     " arrays were not counted one by one: " +
+                                                     std::to_string(most_areas) + " others lived then");
         report_places();
         for (const Phase& one : marked_phases())
             append_counted(phase, one.number, one.counts, one.entries);
@@ -342,7 +367,9 @@ class ModelSimulation final : public Simulation {
     }
 
     Counting* counting_ = nullptr;
-    std::uint32_t areas_ = 0;
+    std::map<std::uint32_t, std::uint32_t> numbers_; ///< of areas as they live: their numbers in the model
+    std::vector<std::uint32_t> free_numbers_;
+    std::uint64_t areas_left_out_ = 0;
     bool reported_ = false;
     std::atomic<bool> finished_{false};
     std::atomic<Address> heap_top_{0};

@@ -64,7 +64,10 @@ def simulated_counts(process: ProcessResult, namer: Namer) -> dict[str, Any] | N
             }
             for one in by_scope.get("region", [])
         ],
-        "areas": _areas(process.areas, by_scope.get("area", []), total["total_misses"]),
+        # Of a process that was killed only those areas are counted that ended before.
+        "areas": _areas(process.areas, by_scope["area"], total["total_misses"])
+        if {"run", "area"} <= by_scope.keys()
+        else [],
         "lines": _lines(by_scope.get("place", []), namer),
         "moved_pages": moved,
         "move_calls": calls,

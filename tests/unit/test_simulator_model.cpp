@@ -339,6 +339,13 @@ TEST_F(SimulatorModel, MissesOfAnAreaByNodeAndHome) {
     found.clear();
     add_area_misses(5, found);
     EXPECT_EQ(sum(found), 8 * page / line) << "it has ended";
+    release_area(5);
+    begin_area(5, {base_ + 8 * page, base_ + 9 * page}, "another");
+    on(3, [&] { sweep(base_ + 8 * page, page); });
+    found.clear();
+    add_area_misses(5, found);
+    EXPECT_EQ(found[3 * nodes + 3], page / line);
+    EXPECT_EQ(sum(found), page / line) << "its number is another one's";
 }
 
 TEST_F(SimulatorModel, DistributionsPlaceWhatIsThereAndWhatComes) {
