@@ -59,7 +59,8 @@ void begin_area(std::uint32_t area, Range range, const char* name) {
 
 void end_area(std::uint32_t area, Range range) {
     for (std::uint64_t page = page_of(range.begin); page < page_of(range.end); ++page)
-        if (table.page_area[page] == area + 1) __atomic_store_n(&table.page_area[page], 0u, __ATOMIC_RELAXED);
+        if (table.page_area[page] == area + 1)
+            __atomic_store_n(&table.page_area[page], of_ended_area, __ATOMIC_RELAXED);
 }
 
 void release_area(std::uint32_t area) {

@@ -136,7 +136,7 @@ cpu_set_t all_cpus() noexcept {
 __attribute__((noinline)) void miss(Thread& one, std::uint64_t page, int home, const void* pc) noexcept {
     ++one.row[home];
     const std::uint32_t area = __atomic_load_n(&table.page_area[page], __ATOMIC_RELAXED);
-    if (area != 0)
+    if (area != 0 && area != of_ended_area)
         ++one.area_misses[static_cast<std::size_t>(area - 1) * static_cast<std::size_t>(table.nodes) +
                           static_cast<std::size_t>(home)];
     __atomic_fetch_add(&table.page_misses[page * static_cast<std::uint64_t>(table.nodes) +

@@ -15,6 +15,9 @@ inline constexpr std::uint64_t address_mask = (std::uint64_t{1} << address_bits)
 inline constexpr std::uint8_t armed = 0x80;
 inline constexpr std::uint8_t home_mask = 0x7f;
 
+/// In place of an area: the page's was one that has ended, and its misses are counted.
+inline constexpr std::uint32_t of_ended_area = ~std::uint32_t{0};
+
 struct Tables {
     unsigned line_shift = 6;
     unsigned page_shift = 12;
@@ -26,7 +29,7 @@ struct Tables {
     bool count_places = false;
     std::uint32_t* directory = nullptr;   ///< by line
     std::uint8_t* pages = nullptr;        ///< by page
-    std::uint32_t* page_area = nullptr;   ///< by page: area + 1
+    std::uint32_t* page_area = nullptr;   ///< by page: area + 1; 0: none so far; or of_ended_area
     std::uint32_t* page_misses = nullptr; ///< by page and node
     std::uint32_t* page_seen = nullptr;
 };

@@ -339,6 +339,10 @@ TEST_F(SimulatorModel, MissesOfAnAreaByNodeAndHome) {
     found.clear();
     add_area_misses(5, found);
     EXPECT_EQ(sum(found), 8 * page / line) << "it has ended";
+    begin_area(6, {base_, base_ + 4 * page}, "next");
+    found.clear();
+    add_area_misses(6, found);
+    EXPECT_EQ(sum(found), 0u) << "what was missed before is not its own";
     release_area(5);
     begin_area(5, {base_ + 8 * page, base_ + 9 * page}, "another");
     on(3, [&] { sweep(base_ + 8 * page, page); });
