@@ -1,6 +1,7 @@
 #include "model.hpp"
 
 #include "base/inside.hpp"
+#include "base/own_mappings.hpp"
 #include "base/raw_calls.hpp"
 #include "interrupted.hpp"
 #include "sources/windows.hpp"
@@ -50,6 +51,14 @@ template <class T> T* reserve(std::uint64_t count) noexcept {
     void* memory = ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+}
+
+/// One of the few that are large, and no memory of the program's.
+template <class T> T* reserve_table(std::uint64_t count) noexcept {
+    T* const memory = reserve<T>(count);
+    const auto begin = reinterpret_cast<Address>(memory);
+    if (memory) own_mappings.add(begin, begin + count * sizeof(T));
+    return memory;
 }
 
 /// Take lines out of a filter.
@@ -286,19 +295,22 @@ std::string prepare_model(const Described& given) {
         table.shared_ways = stated->shared.ways;
         table.shared_set_mask = sets_of(stated->shared) - 1;
         shared_caches.value.resize(static_cast<std::size_t>(stated->cache_count()));
+        const std::uint64_t lines_of_each = stated->shared.bytes / stated->line;
+        auto* tags = reserve_table<std::uint64_t>(shared_caches.value.size() * lines_of_each);
+        if (!tags) return "no memory for the shared caches";
         for (SharedCache& cache : shared_caches.value) {
-            cache.tags = reserve<std::uint64_t>(stated->shared.bytes / stated->line);
-            if (!cache.tags) return "no memory for the shared caches";
+            cache.tags = tags;
+            tags += lines_of_each;
         }
     }
     const std::uint64_t lines = std::uint64_t{1} << (address_bits - table.line_shift);
     const std::uint64_t pages = std::uint64_t{1} << (address_bits - table.page_shift);
     const auto nodes = static_cast<std::uint64_t>(table.nodes);
-    table.directory = reserve<std::uint32_t>(lines);
-    table.pages = reserve<std::uint8_t>(pages);
-    table.page_area = reserve<std::uint32_t>(pages);
-    table.page_misses = reserve<std::uint32_t>(pages * nodes);
-    table.page_seen = reserve<std::uint32_t>(pages * nodes);
+    table.directory = reserve_table<std::uint32_t>(lines);
+    table.pages = reserve_table<std::uint8_t>(pages);
+    table.page_area = reserve_table<std::uint32_t>(pages);
+    table.page_misses = reserve_table<std::uint32_t>(pages * nodes);
+    table.page_seen = reserve_table<std::uint32_t>(pages * nodes);
     if (!table.directory || !table.pages || !table.page_area || !table.page_misses || !table.page_seen)
         return "the simulator reserves some 10 TiB of address space (not of memory), which is refused here: "
                "vm.overcommit_memory must not be 2, and ulimit -v must be unlimited";

@@ -96,8 +96,9 @@ inline constexpr std::size_t unwatched_share = 100;
 /// Memory that no area covers: stacks, shared memory, what no hook saw mapped. For the record: cannot be
 /// watched.
 struct Unwatched {
-    Range range;      ///< of several pieces that are told together the first begin, and the bytes of all
-    std::string what; ///< "[stack]", "data of libfoo.so", ...: what is there, which says why
+    Range range;           ///< of several pieces that are told together the first
+    std::size_t bytes = 0; ///< that are populated, of all pieces
+    std::string what;      ///< "[stack]", "data of libfoo.so", ...: what is there, which says why
 };
 std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std::size_t minimum);
 

@@ -186,12 +186,10 @@ std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std
             // Every thread reserves megabytes of stack; only what is in use is worth a word.
             const std::size_t there = page_map.populated_bytes(rest);
             if (there >= minimum) {
-                found.push_back({rest, describe(mapping)});
+                found.push_back({rest, there, describe(mapping)});
             } else if (there > 0) {
-                std::string what = "small pieces: " + describe(mapping);
-                Unwatched& one =
-                    small.try_emplace(what, Unwatched{{rest.begin, rest.begin}, what}).first->second;
-                one.range.end += there;
+                const std::string what = "small pieces: " + describe(mapping);
+                small.try_emplace(what, Unwatched{rest, 0, what}).first->second.bytes += there;
             }
         };
         for (const Range range : sorted) {
@@ -203,7 +201,7 @@ std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std
         add(mapping.range.end);
     }
     for (auto& [what, one] : small)
-        if (one.range.bytes() >= minimum) found.push_back(std::move(one));
+        if (one.bytes >= minimum) found.push_back(std::move(one));
     return found;
 }
 

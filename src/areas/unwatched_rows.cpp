@@ -1,6 +1,7 @@
 #include "areas/unwatched_rows.hpp"
 
 #include "areas/areas.hpp"
+#include "base/own_mappings.hpp"
 #include "kernel/own_pages.hpp"
 #include "record/record.hpp"
 
@@ -18,6 +19,7 @@ constexpr std::size_t most_unwatched = 24;
 
 void record_unwatched(WatchList& watch) {
     std::vector<Range> known = own_ranges();
+    own_mappings.each([&](Address begin, Address end) { known.push_back({begin, end}); });
     std::size_t watched = 0;
     for (const WatchedRange& range : watch.ranges()) {
         known.push_back(range.range);
@@ -26,8 +28,7 @@ void record_unwatched(WatchList& watch) {
     // What the user left out is one row for each name.
     std::map<std::string, Unwatched> left_out;
     for (const auto& [range, reason] : watch.left_out()) {
-        Unwatched& one = left_out.try_emplace(reason, Range{range.begin, range.begin}, reason).first->second;
-        one.range.end += range.bytes();
+        left_out.try_emplace(reason, Unwatched{range, 0, reason}).first->second.bytes += range.bytes();
         known.push_back(pages_of(range));
     }
     std::vector<Unwatched> unwatched = unwatched_mappings(
@@ -36,17 +37,17 @@ void record_unwatched(WatchList& watch) {
     for (const auto& [reason, one] : left_out)
         unwatched.push_back(one);
     std::sort(unwatched.begin(), unwatched.end(),
-              [](const Unwatched& a, const Unwatched& b) { return a.range.bytes() > b.range.bytes(); });
+              [](const Unwatched& a, const Unwatched& b) { return a.bytes > b.bytes; });
     // The rest of a kind is told with the first of it.
     for (; unwatched.size() > most_unwatched; unwatched.pop_back()) {
         const auto first = std::ranges::find(unwatched, unwatched.back().what, &Unwatched::what);
-        if (first != unwatched.end() - 1) first->range.end += unwatched.back().range.bytes();
+        if (first != unwatched.end() - 1) first->bytes += unwatched.back().bytes;
     }
     for (const Unwatched& one : unwatched) {
         record::unwatched_row row;
         row.what = record::text(one.what);
         row.begin = one.range.begin;
-        row.bytes = one.range.bytes();
+        row.bytes = one.bytes;
         record::append(row);
     }
     if (const std::uint64_t blocks = area_registry().dropped())

@@ -48,6 +48,13 @@ class OwnMappings {
                           begin < place.end.load(std::memory_order_relaxed);
                });
     }
+    /// visit(begin, end) for each, as far as they have a place.
+    template <class Visit> void each(Visit&& visit) const {
+        for (const Place& place : places_)
+            if (const std::uintptr_t begin = place.begin.load(std::memory_order_acquire);
+                begin > being_written)
+                visit(begin, place.end.load(std::memory_order_relaxed));
+    }
 
   private:
     /// By reason: the arena has 64 segments at the most, and tables and the record's pieces come beside them.

@@ -74,6 +74,7 @@ def test_what_is_no_memory_is_refused_and_what_goes_is_not_watched(tmp_path: Pat
     assert set(ended) >= {"unmapped", "remapped"}
     assert all(ended.values()), ended
     assert sum(move.moved for move in seen.moves) >= 256, "what was placed is in the summary"
+    assert sum(one.bytes for one in seen.unwatched) < 64 << 20, "homing's own tables are no memory of its"
 
 
 def test_where_there_is_one_node_calls_succeed(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ TEST(Mappings, ManySmallPiecesOfAKindAreNamedTogether) {
     }
     std::size_t bytes = 0;
     for (const Unwatched& found : unwatched_mappings({}, mib))
-        if (found.what.starts_with("small pieces: thread stacks")) bytes += found.range.bytes();
+        if (found.what.starts_with("small pieces: thread stacks")) bytes += found.bytes;
     EXPECT_GE(bytes, pieces * piece);
 }
 
@@ -77,6 +77,16 @@ TEST(Mappings, MemoryThatIsOnlyReadIsNamed) {
     std::memset(memory.memory, 1, memory.bytes);
     ::mprotect(memory.memory, memory.bytes, PROT_READ);
     EXPECT_EQ(unwatched_bytes(memory.range(), {}), memory.bytes);
+}
+
+TEST(Mappings, OfMemoryThatIsReservedThePagesThatAreThereCount) {
+    Mapped memory(64 * mib);
+    std::memset(memory.memory, 1, 8 * mib);
+    std::size_t bytes = 0;
+    for (const Unwatched& found : unwatched_mappings({}, mib))
+        if (found.range.overlaps(memory.range())) bytes += found.bytes;
+    EXPECT_GE(bytes, 7 * mib);
+    EXPECT_LE(bytes, 10 * mib);
 }
 
 TEST(Mappings, ReservedMemoryIsNotNamed) {
