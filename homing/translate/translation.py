@@ -287,6 +287,33 @@ def _put(
     return True
 
 
+def _distributed(
+    units: list[Unit],
+    distributions: Distributions,
+    edits: dict[int, Edits],
+    target: str,
+    regions: list[Step],
+) -> tuple[list[Problem], list[Step]]:
+    """Writes the arrays and what is done with them, under pages, spmd or mpi. What stands in the way, and
+    what is planned; `regions`: what was planned of regions that were joined."""
+    problems = [*distributions.problems, *externs(units, distributions)]
+    steps: list[Step] = []
+    if target != "pages":
+        problems += memory_unseen(units, distributions)
+        problems += addresses_kept(units, distributions)
+    if not problems:
+        problems = read_twice(units, distributions)
+    if not problems:
+        if target == "pages":
+            problems, steps = translate_pages(units, distributions, edits)
+        else:
+            problems, steps = translate_parts(units, distributions, edits, target == "mpi")
+            steps = [*regions, *steps]
+        problems += adapt_prototypes(units, distributions, edits, target != "pages")
+        problems += [] if problems else declare_anew(units, distributions, edits)
+    return problems, steps
+
+
 def _translated(
     sources: list[SourceFile],
     options: Options,
@@ -340,20 +367,7 @@ def _translated(
         distributions = Distributions(units, in_place=options.target == "pages")
         if clones < _MOST_CLONES and _cloned(sources, scanned, read, distributions, options):
             return _translated(sources, options, progress, False, clones + 1)
-        problems = [*distributions.problems, *externs(units, distributions)]
-        if options.target != "pages":
-            problems += memory_unseen(units, distributions)
-            problems += addresses_kept(units, distributions)
-        if not problems:
-            problems = read_twice(units, distributions)
-        if not problems:
-            if options.target == "pages":
-                problems, steps = translate_pages(units, distributions, edits)
-            else:
-                problems, steps = translate_parts(units, distributions, edits, options.target == "mpi")
-                steps = [*regions, *steps]
-            problems += adapt_prototypes(units, distributions, edits, options.target != "pages")
-            problems += [] if problems else declare_anew(units, distributions, edits)
+        problems, steps = _distributed(units, distributions, edits, options.target, regions)
         result.notes += distributions.notes
         result.shared = shared(units, distributions)
         arrays = array_plans(distributions)
