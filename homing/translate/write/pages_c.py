@@ -26,6 +26,9 @@ from homing.translate.write.c_writer import CWriter
 from homing.translate.write.planned_text import followers
 from homing.translate.write.writer import PART, Region
 
+#: Functions that have filled a pointer where their value is 0; otherwise it is undefined.
+_WHERE_ZERO = re.compile(r"(?:std\s*::\s*)?posix_memalign\b")
+
 
 def _placed(layout: str, array: Array) -> str:
     declared = array.declaration
@@ -92,7 +95,9 @@ class PagesC(CWriter):
             end = f", {', '.join([*placed, array.name])})"
         elif given.value:  # which is the whole expression's
             kind = "auto" if self.source.cxx else "__auto_type"
-            begin, end = f"__extension__({{ {kind} hm_value = ", f"; {'; '.join(placed)}; hm_value; }})"
+            taken = _WHERE_ZERO.match(self.source.text, given.begin)
+            done = f"{'if (hm_value == 0) ' if taken else ''}{{ {'; '.join(placed)}; }}"
+            begin, end = f"__extension__({{ {kind} hm_value = ", f"; {done} hm_value; }})"
         self.edits.replace(given.begin, given.begin, begin)
         self.edits.replace(given.end, given.end, end)
 
