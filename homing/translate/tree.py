@@ -315,6 +315,8 @@ class Routine:
     namespaces: dict[str, str] = field(default_factory=dict)  # C++ file: where its variables stand
     #: Names that something else reaches, unseen: where that is said (begin, end), and how.
     unseen: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    saves: bool = False  # Fortran: a SAVE without names holds
+    said: list[tuple[str, str]] = field(default_factory=list)  # Fortran: names in SAVE, DATA, NAMELIST
     implicit_none: bool = False
     implicit: dict[str, str] = field(default_factory=dict)  # Fortran: types by first letter
     functions: dict[str, Statement] = field(default_factory=dict)  # Fortran's statement functions

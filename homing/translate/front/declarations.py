@@ -9,7 +9,7 @@ from homing.translate.front.expressions import Expressions
 from homing.translate.front.implicit import rules, settle_types
 from homing.translate.front.kinds import Form
 from homing.translate.front.lines import Line
-from homing.translate.front.tokens import closing, parts
+from homing.translate.front.tokens import Token, closing, outside, parts
 from homing.translate.tree import Access, Declaration, Routine, Statement
 
 _TYPE_WORDS = frozenset(["precision", "complex"])
@@ -27,9 +27,8 @@ def declare(routine: Routine, line: Line, code: Expressions, what: Form) -> None
         routine.equivalence |= {word.text for word in code.words[1:] if word.kind == "name"}
     elif what.kind in ("data", "namelist"):
         for word in code.words[1:]:
-            declared = routine.declarations.get(word.text) if word.kind == "name" else None
-            if declared is not None:
-                declared.attributes |= {what.kind}
+            if word.kind == "name":
+                routine.said.append((word.text, what.kind))
             if word.kind == "name" and what.kind == "namelist":
                 reason = f"'{word.text}' is in a NAMELIST, which reads and writes it unseen"
                 routine.unseen.setdefault(word.text, (line.begin, line.end, reason))
@@ -42,10 +41,18 @@ def declare(routine: Routine, line: Line, code: Expressions, what: Form) -> None
 
 
 def dummies(routine: Routine) -> None:
-    """Dummy arguments are known by the head; what has no type yet, by IMPLICIT."""
+    """Dummy arguments are known by the head; what has no type yet, by IMPLICIT. SAVE and DATA may come
+    before the declarations of what they mean."""
     for name in routine.arguments:
         if name in routine.declarations:
             routine.declarations[name].storage = "dummy"
+    for name, word in routine.said:
+        if name in routine.declarations:
+            routine.declarations[name].attributes |= {word}
+    for declared in routine.declarations.values() if routine.saves else ():
+        lives = declared.name != routine.result and declared.storage not in ("dummy", "common")
+        if lives and "parameter" not in declared.attributes:
+            declared.attributes |= {"save"}
     settle_types(routine)
 
 
@@ -126,12 +133,25 @@ def _type_declaration(routine: Routine, code: Expressions, line: Line) -> None:
     else:
         begin = type_end(code)
         type_text = code.text(0, begin)
-    entities = parts(words, begin, len(words), ",")
+    entities = _entities(words, begin)
     for first, last in entities:
         if first < last:
             made = _entity(routine, code, line, (first, last), type_text, attributes, shape)
             made.entities = len(entities)
             routine.declarations[made.name] = made
+
+
+def _entities(words: list[Token], begin: int) -> list[tuple[int, int]]:
+    """The stretches of a list of entities. Values may stand between slashes, INTEGER a(2) /1, 2/, but not
+    behind an =, where they divide."""
+    found: list[tuple[int, int]] = []
+    for first, last in parts(words, begin, len(words), ","):
+        before = [words[at].text for at in outside(words, *found[-1])] if found else []
+        if before.count("/") % 2 and "=" not in before:
+            found[-1] = found[-1][0], last
+        else:
+            found.append((first, last))
+    return found
 
 
 def _entity(
@@ -214,8 +234,7 @@ def _attribute(routine: Routine, code: Expressions, line: Line, what: Form) -> N
         routine.equivalence |= {w.text for w in words[begin:] if w.kind == "name"}
         return
     if word == "save" and begin >= end:
-        for declaration in routine.declarations.values():
-            declaration.attributes |= {"save"}
+        routine.saves = True
         return
     for first, last in parts(words, begin, end, ","):
         if first >= last or words[first].kind != "name":
@@ -230,7 +249,9 @@ def _attribute(routine: Routine, code: Expressions, line: Line, what: Form) -> N
         if word == "parameter" and declared is None:
             declared = _entity(routine, code, line, (first, last), "", set(), None)
             routine.declarations[declared.name] = declared
-        if declared is not None:
+        if word == "save":
+            routine.said.append((words[first].text, word))
+        elif declared is not None:
             if word != "dimension":
                 declared.attributes |= {word}
             if word == "parameter":

@@ -62,4 +62,5 @@ def declared(routine: Routine, name: str) -> Declaration | None:
         if scope.implicit_none or brought or name in scope.functions:
             return None
         scope = scope.parent
-    return Declaration(name, name, _type(routine, name), [], at, at, at, at)
+    words = {word for said, word in routine.said if said == name} | ({"save"} if routine.saves else set())
+    return Declaration(name, name, _type(routine, name), [], at, at, at, at, attributes=frozenset(words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
@@ -73,6 +74,15 @@ def parts(words: list[Token], begin: int, end: int, separator: str) -> list[tupl
     if start < end or found:
         found.append((start, end))
     return found
+
+
+def outside(words: list[Token], begin: int, end: int) -> Iterator[int]:
+    """The indices of words[begin:end] outside brackets, these included."""
+    at = begin
+    while at < end:
+        yield at
+        opens = words[at].kind == "operator" and words[at].text in _OPENING
+        at = closing(words, at) if opens else at + 1
 
 
 def without_strings(code: str, words: list[Token]) -> str:

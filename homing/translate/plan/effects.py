@@ -286,7 +286,9 @@ def _argument(routine: Routine, act: Act) -> int | None:
 
 
 def _implicit(routine: Routine, name: str) -> bool:
-    """Is it a variable of the routine's own that no statement declares, here or in a scope around it?"""
+    """Is it a variable of a call's own that no statement declares, here or in a scope around it?"""
+    if routine.saves or any(said == name for said, _ in routine.said):
+        return False
     scope: Routine | None = routine
     while scope is not None:
         if scope.implicit_none or scope.uses or name in scope.declarations:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from homing.translate.affine import names_in
 from homing.translate.front.implicit import declared
+from homing.translate.front.tokens import outside, tokens
 from homing.translate.names import added
 from homing.translate.plan.accessibility import declared_in
 from homing.translate.plan.array import Array
@@ -50,6 +51,9 @@ class FortranDeclarations(FortranModules):
                 )
                 continue
             if self.left(array):
+                if self.routine.saves:
+                    reason = f"'{array.name}' begins anew in each call: SAVE must name what lives on"
+                    self.problems.append((declaration.begin, declaration.end, reason))
                 layout = self.layout(array)
                 start += [
                     f"{layout} = homing_nothing",
@@ -83,7 +87,20 @@ class FortranDeclarations(FortranModules):
         """Does a procedure's array live on until the next call?"""
         if self.routine.main or self.routine.module or array.dummy or self.made_late(array):
             return False
-        return "save" in array.declaration.attributes or initialised(array.declaration)
+        return self._saved(array) or initialised(array.declaration)
+
+    def _saved(self, array: Array) -> bool:
+        """Does SAVE hold for it? One without names holds for none whose bounds the call decides."""
+        declaration = array.declaration
+        sides = [side for bound in declaration.bounds for side in (bound.lower, bound.upper or "1")]
+        given = any(set(names_in(side.lower())) & set(self.routine.arguments) for side in sides)
+        automatic = given or not all(map(self._is_constant, sides))
+        return "save" in declaration.attributes and (declaration.storage != "static" or not automatic)
+
+    @property
+    def saved(self) -> str:
+        """The attribute that has variables live on, where they do not anyway."""
+        return "" if self.routine.saves else ", save"
 
     def left(self, array: Array) -> bool:
         """Has each call of the procedure an array, and a layout, of its own?"""
@@ -94,7 +111,7 @@ class FortranDeclarations(FortranModules):
         """The declaration of the array's layout."""
         layout = self.layout(array)
         if not self.left(array):
-            return [f"type(homing_handle){', save' if self.kept(array) else ''} :: {layout}"]
+            return [f"type(homing_handle){self.saved if self.kept(array) else ''} :: {layout}"]
         left = f"type(homing_leaving) :: {added(f'hm_left_{array.name}')}"
         return [f"type(homing_handle), target :: {layout}", left]
 
@@ -153,7 +170,7 @@ class FortranDeclarations(FortranModules):
                 if self.routine.module:  # who uses the module may have one of the same name
                     lines.append(f"private :: {name}")
             if not array.dummy:
-                kept = ", save" if self.kept(array) else ""
+                kept = self.saved if self.kept(array) else ""
                 lines.append(f"type({name}), allocatable{kept} :: {self.container(array)}(:)")
                 lines += self.handle(array)
                 if self.routine.module:
@@ -192,7 +209,7 @@ class FortranDeclarations(FortranModules):
             found[name] = f"{kind} :: {name}"
         for name, model in self.holders.items():  # threads share them, wherever the routine is called
             kept = declared(self.routine, model) if model else None
-            found[name] = f"{kept.type if kept else 'integer'}, save :: {name}"
+            found[name] = f"{kept.type if kept else 'integer'}{self.saved} :: {name}"
         return found
 
     def _own_declarations(self, own: Sequence[Array]) -> None:
@@ -393,6 +410,9 @@ def without_entities(text: str, names: set[str]) -> str | None:
         text,
         re.IGNORECASE,
     )
+    words = tokens(text[head.end() :]) if head and "::" not in head[0] else []
+    if any(words[at].text == "/" for at in outside(words, 0, len(words))):
+        return None  # values between slashes
     items = split_list(text[head.end() :]) if head else []
     kept = [item for item in items if re.sub(r"\W.*", "", item, flags=re.DOTALL).lower() not in names]
     if head is None or len(items) - len(kept) != len(names):

@@ -209,7 +209,7 @@ class PagesFortran(FortranWriter):
             if array.dummy:
                 continue
             if self.routine.module or self.made_late(array):
-                lines.append(f"type(homing_handle), save :: {self.layout(array)} = homing_nothing")
+                lines.append(f"type(homing_handle){self.saved} :: {self.layout(array)} = homing_nothing")
             else:
                 lines += self.handle(array)
         if self.routine.module:
