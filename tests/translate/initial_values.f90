@@ -27,22 +27,26 @@ program initial_values
   integer :: i, calls(4) = [4, 3, 2, 1]
   real(8) a(n), b(n), total
   integer, dimension(n) :: marks = 7
-  !$homing distribute a(block), b(cyclic), marks(block)
+  integer old(n) /2*1, 8*2/, data(2)
+  character(4) :: title
+  !$homing distribute a(block), b(cyclic), marks(block), old(block), data(block)
   data a(1), (a(i), i = 2, n) /5, 9*6.5d0/, b /n*3/, total /0.5d0/
+  data title /'a, b'/, data /2*5/
   do i = 1, 3
     call advance(total)
     call count_up(total)
+    call keep_all(total)
   end do
   !$omp parallel do
   !$homing on home(a(i))
   do i = 1, n
-    a(i) = a(i) + u(i) + marks(i)
+    a(i) = a(i) + u(i) + marks(i) + old(i)
   end do
   b = b + 1
   allocate (sized(n))
   sized = a - b
   print '(10f7.2)', a, b, u, w, sized, total
-  print *, calls
+  print *, calls, title, data
 contains
   subroutine count_up(total)
     real(8), intent(inout) :: total
@@ -62,5 +66,20 @@ contains
     end do
     kept = kept + h
     total = total + sum(kept) + times
+  end subroutine
+  subroutine keep_all(total)
+    save
+    real(8), intent(inout) :: total
+    real(8) :: h(n)
+    logical :: first = .true.
+    !$homing distribute h(block)
+    integer :: i
+    if (first) h = 0
+    first = .false.
+    !$omp parallel do
+    do i = 1, n
+      h(i) = h(i) + i
+    end do
+    total = total + sum(h)
   end subroutine
 end program

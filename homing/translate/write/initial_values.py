@@ -6,12 +6,12 @@ of its own, which stays as it was declared, and the parts are filled from it whe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from homing.translate.front import lines as text_lines
 from homing.translate.front.expressions import Expressions
 from homing.translate.front.kinds import form
+from homing.translate.front.tokens import Token, outside
 from homing.translate.names import added
 from homing.translate.plan.array import Array
 from homing.translate.source import Edits
@@ -46,11 +46,29 @@ def moved_data(routine: Routine, arrays: Sequence[Array], edits: Edits) -> Itera
     names = {array.name: holder(array) for array in arrays if "data" in array.declaration.attributes}
     if not names:
         return
-    word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b", re.IGNORECASE)
     for line in text_lines.split(routine.source):
         if line.openmp or not routine.begin <= line.begin < routine.body_end:
             continue
         code = Expressions(line.code, line.places)
-        if form(code.words).kind == "data" and word.search(line.code):
+        if form(code.words).kind != "data":
+            continue
+        text, done = "", 0
+        for word in _objects(code.words):
+            if word.text in names:
+                text += line.code[done : word.begin] + names[word.text]
+                done = word.end
+        if done:
             edits.replace(line.begin, line.end, "")
-            yield word.sub(lambda match: names[match[0].lower()], line.code.strip())
+            yield (text + line.code[done:]).strip()
+
+
+def _objects(words: list[Token]) -> Iterator[Token]:
+    """The names in a DATA statement, but for those between slashes and those of components."""
+    values = False
+    outer = list(outside(words, 1, len(words)))
+    for at, behind in zip(outer, [*outer[1:], len(words)], strict=True):
+        if words[at].text == "/":
+            values = not values
+        for index in range(at, behind if not values else at):
+            if words[index].kind == "name" and words[index - 1].text != "%":
+                yield words[index]
