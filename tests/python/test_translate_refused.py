@@ -113,6 +113,36 @@ def test_a_home_of_what_has_no_value_before_the_loop(tmp_path: Path) -> None:
         fortran(tmp_path, "!$homing distribute (block, block) :: b", loop, "pages")
 
 
+@pytest.mark.parametrize(
+    ("head", "declarations", "more"),
+    [
+        ("", "save\ninteger :: k", ""),
+        ("", "save :: k\ninteger :: k", ""),
+        ("", "data k /0/", ""),
+        ("", "", "block\ninteger, save :: calls = 0\nend block\n"),
+        (" bind(c)", "", ""),
+        ("", "", "end\nsubroutine other\ncontains\nsubroutine sweep\nend subroutine\n"),
+    ],
+)
+def test_procedures_that_have_no_copies(tmp_path: Path, head: str, declarations: str, more: str) -> None:
+    """What they keep would be there several times, or another procedure has the name."""
+    (tmp_path / "p.f90").write_text(
+        "program p\nreal :: x(9), y(9)\n!$homing distribute x(block), y(cyclic)\ncall sweep(x)\n"
+        f"call sweep(y)\nend program\nsubroutine sweep(a){head}\n{declarations}\nreal :: a(9)\n"
+        f"!$omp parallel do\ndo i = 1, 9\na(i) = a(i) + k\nend do\n{more}end subroutine\n"
+    )
+    with pytest.raises(TranslationError, match="differently distributed arrays"):
+        translate([str(tmp_path / "p.f90")], Options("spmd"))
+
+
+def test_what_a_call_has_anew_where_save_names_nothing(tmp_path: Path) -> None:
+    (tmp_path / "p.f90").write_text(
+        "subroutine s(n)\nsave\nreal :: w(n)\n!$homing distribute w(block)\nw = 0\nend subroutine\n"
+    )
+    with pytest.raises(TranslationError, match=r"p\.f90:3:9: 'w' begins anew in each call: SAVE"):
+        translate([str(tmp_path / "p.f90")], Options("spmd"))
+
+
 @pytest.mark.parametrize(("declarations", "body", "reason"), REFUSED)
 def test_refused_with_place_and_reason(
     tmp_path: Path, declarations: str, body: str, reason: str | None

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from homing.translate.directives import model as d
 from homing.translate.front import lines as text_lines
 from homing.translate.front.expressions import Expressions
-from homing.translate.front.tokens import closing
+from homing.translate.front.kinds import form
+from homing.translate.front.tokens import Token, closing
 from homing.translate.plan.array import Array
 from homing.translate.plan.arrays import Distributions
 from homing.translate.source import Edits, SourceFile
@@ -23,6 +24,10 @@ from homing.translate.tree import Construct, Routine, Statement, Unit, statement
 #: What a call passes: of each distributed argument its place and distribution; and whether it is made inside
 #: a parallel region. Empty: nothing distributed.
 _Kind = tuple[object, ...]
+
+
+#: Characters that a name may have: the Fortran standard's limit.
+_LONGEST_NAME = 63
 
 
 @dataclass(frozen=True)
@@ -69,14 +74,22 @@ def as_clones(units: Sequence[Unit], distributions: Distributions) -> dict[int, 
 
 def _new_name(name: str, taken: set[str]) -> str:
     name = re.sub(r"_of_kind_\d+$", "", name)
-    return next(one for number in range(2, 10_000) if (one := f"{name}_of_kind_{number}") not in taken)
+    ends = (f"_of_kind_{number}" for number in range(2, 10_000))
+    return next(one for end in ends if (one := name[: _LONGEST_NAME - len(end)] + end) not in taken)
 
 
 def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
     """Would a copy do what the procedure does? It would have variables with SAVE of its own."""
     if callee.source.form is d.Form.C or callee.main or callee.head_end == callee.begin:
         return False
-    if any(one.parent is callee for unit in units for one in unit.routines):
+    every = [one for unit in units for one in unit.routines]
+    if any(one.parent is callee or (one.name == callee.name and one is not callee) for one in every):
+        return False  # which of two procedures a call means is not looked into
+    if any(original == callee.name for one in every for _, original, _, _ in one.renamed):
+        return False
+    if re.search(r"\bbind\s*\(", callee.source.text[callee.begin : callee.head_end], re.IGNORECASE):
+        return False  # other languages know it by its name
+    if callee.saves or any(word in ("save", "data") for _, word in callee.said) or _saves_inside(callee):
         return False
     function = callee.result is not None
     if function and callee.parent is None:
@@ -89,6 +102,17 @@ def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
     )
     entry = re.compile(r"^\s*entry\b", re.IGNORECASE | re.MULTILINE)
     return next(kept, None) is None and entry.search(callee.source.text, callee.begin, callee.end) is None
+
+
+def _saves_inside(callee: Routine) -> bool:
+    """Are there variables with SAVE of BLOCK constructs, or DATA among the statements?"""
+    for statement in statements(callee.body):
+        if statement.form in ("attribute", "data"):
+            return True
+        entities = statement.text.rpartition("::")[2]
+        if statement.form == "declaration" and ("=" in entities or "save" in statement.text.lower()):
+            return True
+    return False
 
 
 def _calls(units: Sequence[Unit], distributions: Distributions, callee: Routine) -> Iterator[_Call]:
@@ -115,10 +139,35 @@ def _named(statement: Statement, name: str) -> Iterator[tuple[int, int]]:
     """Where the name stands, and where the list of its arguments ends."""
     words = Expressions(statement.code, statement.places).words if statement.places else []
     for index, word in enumerate(words):
-        if word.kind == "name" and word.text == name:
+        if word.kind == "name" and word.text == name and _is_own(words, index):
             listed = index + 1 < len(words) and words[index + 1].text == "("
             last = words[closing(words, index + 1)] if listed else word
             yield statement.places[word.begin], statement.places[last.end - 1] + 1
+
+
+def _is_own(words: Sequence[Token], index: int) -> bool:
+    """Is a name neither a component (t%name) nor the name of an argument (name=...)?"""
+    before = words[index - 1].text if index else ""
+    behind = words[index + 1].text if index + 1 < len(words) else ""
+    return before != "%" and not (before in ("(", ",") and behind == "=")
+
+
+def _own_names(callee: Routine, begin: int, end: int) -> Iterator[int]:
+    """Where the text of a procedure names it."""
+    in_type = False
+    for line in text_lines.split(callee.source):
+        if not begin <= line.begin < end:
+            continue
+        code = Expressions(line.code, line.places)
+        what = form(code.words)
+        in_type = what.kind == "type definition" or (
+            in_type and not (what.kind == "end" and what.word == "type")
+        )
+        if in_type or what.kind == "common" or what.word == "save":
+            continue  # components, and blocks
+        for index, word in enumerate(code.words):
+            if word.kind == "name" and word.text == callee.name and _is_own(code.words, index):
+                yield line.places[word.begin]
 
 
 def _passed(
@@ -143,13 +192,7 @@ def _copy(callee: Routine, names: Sequence[str], edits: Edits) -> None:
     """Copies of the procedure behind it, which a module shows to those that use it."""
     source = callee.source
     begin, end = source.line_start(callee.begin), source.next_line(callee.end - 1)
-    own = [
-        line.places[word.begin]
-        for line in text_lines.split(source)
-        if begin <= line.begin < end
-        for word in Expressions(line.code, line.places).words
-        if word.kind == "name" and word.text == callee.name
-    ]
+    own = list(_own_names(callee, begin, end))
     for name in names:
         text, at = "", begin
         for place in own:
