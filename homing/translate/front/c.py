@@ -313,7 +313,8 @@ class _Builder(Loops):
             reason = f"'{type_text}' is a type of arrays: write the brackets behind '{name}'"
             scope.unseen.setdefault(name, (begin, end, reason))
         initial = None
-        match = re.compile(r"\s*=\s*").match(text, at)
+        braces = r"|\s*(?={)" if self.cxx and bounds else ""
+        match = re.compile(rf"\s*=\s*{braces}").match(text, at)
         if match:
             initial = text[match.end() : end]
         attributes = set()

@@ -23,6 +23,7 @@ from homing.translate.tree import (
     statements,
     walk,
 )
+from homing.translate.write import c_values
 from homing.translate.write.c_language import CLanguage, reference_to_pointer
 from homing.translate.write.writer import RoutineText
 
@@ -37,8 +38,6 @@ _KINDS = {
 }
 
 
-#: Initial values that are all zeros.
-_ZEROS = re.compile(r"[{}\s,]*(?:0(?:\.0*)?f?[{}\s,]*)*")
 #: Types of which GEN_BLOCK's sizes cannot be, as far as their words tell.
 _NO_INTEGERS = re.compile(r"\b(?:float|double|_Complex|complex|struct|union|bool|_Bool)\b|\*")
 _LONG = re.compile(r"(?:const\s+)?long(?:\s+int)?(?:\s+const)?")
@@ -274,17 +273,10 @@ class CDeclarations(RoutineText):
 
     def _values(self, array: Array) -> list[str]:
         """The initial values of an array that is no pointer, unless they are zeros, as its memory is."""
-        declaration, layout = array.declaration, self.layout(array)
-        if declaration.storage == "pointer" or array.dummy or _ZEROS.fullmatch(declaration.initial or "{}"):
+        declaration = array.declaration
+        if declaration.storage == "pointer" or array.dummy or c_values.zeros(declaration.initial):
             return []
-        sides = "".join(f"[{shifted(one.upper or '', 1)}]" for one in declaration.bounds)
-        lines = [
-            f"{{ {declaration.type} hm_values{sides} = {declaration.initial};",
-            f"void *hm_whole = homing_gather({layout});",
-            "__builtin_memcpy(hm_whole, hm_values, sizeof hm_values);",
-            f"homing_release({layout}, hm_whole, 1); }}",
-        ]
-        return [piece for line in lines for piece in line.split("\n")]
+        return c_values.given(declaration, self.layout(array))
 
     def _create(self, array: Array, declare: bool, zero: bool | None = None) -> list[str]:
         """zero: does the memory come with zeros? None: as the array's declaration says."""
@@ -366,9 +358,13 @@ class CDeclarations(RoutineText):
             reason = "a distributed array that a loop makes in every iteration: declare it before the loop"
             self.problems.append((declaration.begin, declaration.end, reason))
             return
-        of_file = self.routine.module and not _ZEROS.fullmatch(declaration.initial or "{}")
+        of_file = self.routine.module and not c_values.zeros(declaration.initial)
         if of_file or (declaration.initial is not None and declaration.bounds[0].upper is None):
             reason = "an initialised distributed array: assign its values instead"
+            self.problems.append((declaration.begin, declaration.end, reason))
+            return
+        reason = c_values.others_behind(declaration, self._place(array), self.routine.body, self.arrays)
+        if reason is not None:
             self.problems.append((declaration.begin, declaration.end, reason))
             return
         if "extern" in declaration.attributes:
