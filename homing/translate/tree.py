@@ -78,13 +78,14 @@ class Taking:
     name: str
     begin: int
     end: int
+    used: bool = True  # something has its value
 
 
 @dataclass(frozen=True)
 class Given:
     """C: another way in which a pointer gets memory: a function fills it by its address (`value`: it has
     one), it gets what `sources` mean, or something else has its address (`kept`); with the place of the call,
-    the assignment, or the address."""
+    the assignment, or the address. `macro`: there stands a macro that makes the call."""
 
     name: str
     begin: int
@@ -92,6 +93,8 @@ class Given:
     sources: tuple[str, ...] = ()
     value: bool = False
     kept: bool = False
+    macro: bool = False
+    used: bool = True  # an assignment: something has its value
 
 
 @dataclass

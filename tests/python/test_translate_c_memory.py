@@ -63,9 +63,18 @@ FILLED = [
     "fill(&u, n);",
     "if (!filled(n, &u)) return 1;",
     "ok++, fill(&u, n);",
+    "GET(u, n);",
+    "if (!ok) {\nGET2(u, n);\n}",
+    "TRY(filled(n, &u));",
+    "double *v = malloc(n * sizeof *v); u = v, ok++;",
+    "double *v; ok = both(&v, &u, n);",
 ]
 FILLS = """static void fill(double **p, int n) { *p = malloc(n * sizeof **p); }
 static int filled(int n, double **p) { fill(p, n); return *p != NULL; }
+static int both(double **p, double **q, int n) { fill(p, n); *q = *p; return 2; }
+#define GET(p, n) do { if (!filled(n, &(p))) abort(); } while (0)
+#define GET2(p, n) if (!filled(n, &p)) exit(2)
+#define TRY(x) do { int rc_ = (x); if (!rc_) abort(); } while (0)
 """
 UNSEEN_FILLS = """void unseen(void *p, int n);
 static void exchange(double **p, double **q) { double *r = *p; *p = *q; *q = r; }
@@ -252,11 +261,16 @@ int main(void)
     int v[12][3] = {{1, 2}, ONES, {4}}, w[9] = { 0 };
     static float z[12] = {1, 2,
         3, 4};
+    static double big[1200000] = {1}, late[33] = {
+        0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+        0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1};
+#pragma homing distribute big[block], late[block]
 #pragma homing distribute u[block], v[block][*], w[cyclic], z[block]
 #pragma omp parallel for
     for (int i = 1; i < 40; i++) g[i] += u[i] + h[i][1];
 #pragma omp parallel for reduction(+ : s)
     for (int i = 0; i < 12; i++) s += v[i][1] + z[i];
+    s += big[0] + late[32];
     printf("%g %g %g %g %d %g\\n", g[30], g[31], u[0], s, w[2] + v[2][0], z[3]);
     return 0;
 }
@@ -268,6 +282,20 @@ def test_bytes_and_initial_values(workshop: Workshop, tmp_path: Path, program: s
     source = tmp_path / "p.c"
     source.write_text(program)
     workshop.expect_the_same(source, ("spmd", "pages"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("double v[2] = {u[3], 1};\n#pragma homing distribute v[block]", "reads the distributed 'u'"),
+        ("double v[2] = {ok, 1}; ok = 3;\n#pragma homing distribute v[block]", "behind the declaration"),
+    ],
+)
+def test_initial_values_that_are_others_later(tmp_path: Path, lines: str, reason: str) -> None:
+    source = _program(tmp_path, f"double *u = malloc(n * sizeof *u);{DIRECTIVE}{lines}")
+    translate([str(source)], Options("pages"))
+    with pytest.raises(TranslationError, match=reason):
+        translate([str(source)], Options("spmd"))
 
 
 AGAIN = """#include <stdio.h>

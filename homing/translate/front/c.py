@@ -469,8 +469,8 @@ class _Builder(Loops):
             self.expression(cursor, made.references, Access.READ, False, made)
             whole = cursor
             made.commas = commas(cursor, self.places) if MEMORY & set(made.calls) else ()
-        made.takes = tuple(takings(cursor, self.places))
-        made.given = tuple(givings(cursor, self.places))
+        made.takes = tuple(takings(cursor, self.places, whole is None))
+        made.given = tuple(givings(cursor, self.places, whole is None))
         self.finish(made, whole)
         return made
 

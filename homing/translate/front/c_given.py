@@ -9,7 +9,7 @@ from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.front.c_accesses import strip
-from homing.translate.front.c_memory import SAYS_SO
+from homing.translate.front.c_memory import SAYS_SO, unused
 from homing.translate.front.c_places import Places
 from homing.translate.front.cxx import CASTS, REFERENCES, arguments, by_reference
 from homing.translate.tree import Given
@@ -19,8 +19,10 @@ _ADDRESS, _DEREFERENCE = 5, 6  # libclang's CXUnaryOperatorKind
 _EXCHANGE = frozenset({"swap", "exchange", "move"})
 
 
-def givings(cursor: Cursor, places: Places) -> Iterator[Given]:
-    """In an expression: `make(&p, n)`, in C++ `make(p, n)` by a reference; `p = q`; other uses of `&p`."""
+def givings(cursor: Cursor, places: Places, used: bool = True) -> Iterator[Given]:
+    """In an expression: `make(&p, n)`, in C++ `make(p, n)` by a reference; `p = q`; other uses of `&p`. used:
+    something has the value of the whole expression."""
+    without = unused(cursor, not used)
     passed: set[int] = set()
     for inner in cursor.walk_preorder():
         if inner.kind is CursorKind.CALL_EXPR:
@@ -34,7 +36,8 @@ def givings(cursor: Cursor, places: Places) -> Iterator[Given]:
             names = (one.spelling for one in every if one.kind is CursorKind.DECL_REF_EXPR)
             sources = tuple(dict.fromkeys(names))
             if sources and not calls and _is_pointer(left) and _written(left, places, begin, end):
-                yield Given(left.spelling, begin, max(end, places.end(inner)), sources)
+                end, has = max(end, places.end(inner)), inner.hash not in without
+                yield Given(left.spelling, begin, end, sources, used=has)
         elif inner.kind is CursorKind.UNARY_OPERATOR and _operator(inner) == _ADDRESS:
             of = _plain(next(iter(inner.get_children())))
             if inner.hash not in passed and _is_pointer(of):
@@ -53,8 +56,13 @@ def _filled(call: Cursor, places: Places) -> Iterator[Given]:
             inner = _plain(next(iter(inner.get_children())))
         if _is_pointer(inner) and _fills(call.referenced, index, ()):
             begin, end = places.access(call)
+            end, text = max(end, places.end(call)), places.source.text
+            pointer = call.referenced is None or call.referenced.kind is not CursorKind.FUNCTION_DECL
+            name = "" if pointer else rf"(?:\w*\s*::\s*)*{re.escape(call.spelling)}\b"
+            macro = re.match(name, text[begin:end]) is None
             value = call.type.get_canonical().kind is not TypeKind.VOID
-            yield Given(inner.spelling, begin, max(end, places.end(call)), value=value)
+            lvalue = call.referenced is not None and call.referenced.result_type.kind in REFERENCES
+            yield Given(inner.spelling, begin, end, value=value, kept=lvalue, macro=macro)
 
 
 def _fills(function: Cursor | None, index: int, around: tuple[str, ...]) -> bool:

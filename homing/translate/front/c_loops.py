@@ -129,8 +129,9 @@ class Loops:
                     head.writes |= inner.writes
                 else:
                     self.expression(child, head.references, Access.READ, False, head)
-                    head.takes += tuple(takings(child, self.places))
-                    head.given += tuple(givings(child, self.places))
+                    used = self.source.text.count(";", begin, self.begin(child)) == 1  # the condition
+                    head.takes += tuple(takings(child, self.places, used))
+                    head.given += tuple(givings(child, self.places, used))
         head.reads = frozenset(r.name for r in head.references if r.access is not Access.WRITE)
         head.writes |= frozenset(
             r.name for r in head.references if r.access not in (Access.READ, Access.OTHER)

@@ -37,8 +37,21 @@ def allocates(cursor: Cursor) -> bool:
     return _assigns(inner) and sum(_assigns(one) for one in inner.walk_preorder()) == 1
 
 
-def takings(cursor: Cursor, places: Places) -> Iterator[Taking]:
-    """The assignments in an expression that give a pointer what a call or `new` returns."""
+def unused(cursor: Cursor, whole: bool) -> frozenset[int]:
+    """The parts (their hashes) of an expression whose values nothing uses. whole: nor that of all of it."""
+    inner = strip(cursor)
+    while whole and inner.kind in CASTS and inner.type.kind is TypeKind.VOID:
+        inner = strip(list(inner.get_children())[-1])
+    if inner.kind is CursorKind.BINARY_OPERATOR and inner.binary_operator is BinaryOperator.Comma:
+        left, right = inner.get_children()
+        return unused(left, True) | unused(right, whole)
+    return frozenset([inner.hash]) if whole else frozenset()
+
+
+def takings(cursor: Cursor, places: Places, used: bool = True) -> Iterator[Taking]:
+    """The assignments in an expression that give a pointer what a call or `new` returns. used: something has
+    the value of the whole expression."""
+    without = unused(cursor, not used)
     for inner in cursor.walk_preorder():
         if not _assigns(inner):
             continue
@@ -48,7 +61,7 @@ def takings(cursor: Cursor, places: Places) -> Iterator[Taking]:
             if re.match(
                 rf"{left.spelling}\s*=", places.source.text[begin:end]
             ):  # a macro may have written it
-                yield Taking(left.spelling, begin, max(end, places.end(inner)))
+                yield Taking(left.spelling, begin, max(end, places.end(inner)), inner.hash not in without)
 
 
 def _gives(cursor: Cursor) -> bool:

@@ -308,4 +308,5 @@ def arguments(call: Cursor) -> Sequence[Cursor]:
     """Those that are written in the call."""
     end = call.extent.end.offset
     begin = call.extent.start.offset
+    end = max(end, begin + 1)  # in an argument of a macro all stands where the macro does
     return [one for one in call.get_arguments() if one is not None and begin <= one.extent.start.offset < end]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from homing.translate.code_text import blanked
 from homing.translate.openmp import clause_text
 from homing.translate.plan import clauses as table
 from homing.translate.plan.array import Array
@@ -73,26 +74,38 @@ class PagesC(CWriter):
             if array.origin is not None and taking.begin < self._end(array.origin):
                 continue
             behind = [*self.again_inside(array, statement), _placed(self.layout(array), array)[:-1]]
-            if (taking.begin, taking.end) != (statement.begin, statement.end):
+            if taking.used:
                 behind.append(array.name)
             self.edits.replace(taking.begin, taking.begin, "(")
             self.edits.replace(taking.end, taking.end, "".join(f", {one}" for one in behind) + ")")
 
-        for given in statement.given:
+        places: dict[tuple[int, int], list[Given]] = {}
+        for given in dict.fromkeys(statement.given):
             array = self.arrays.get(given.name)
             if array is None or any(map(self._placed_by, given.sources)):
                 continue
-            if given.kept:
+            if given.kept or (given.macro and not self._stands_alone(given)):
                 reason = f"what gives '{given.name}' memory by its address is not followed: it is not placed"
                 self.distributions.notes.append(self.source.problem(given.begin, given.end, reason))
             elif array.origin is None or given.begin >= self._end(array.origin):
-                self._given(given, statement, array)
+                places.setdefault((given.begin, given.end), []).append(given)
+        for every in places.values():
+            self._given(every, statement)
 
-    def _given(self, given: Given, statement: Statement, array: Array) -> None:
-        placed = [*self.again_inside(array, statement), _placed(self.layout(array), array)[:-1]]
+    def _given(self, every: Sequence[Given], statement: Statement) -> None:
+        """What one call or assignment gives memory."""
+        given, arrays = every[0], [self.arrays[one.name] for one in every]
+        if given.macro:
+            lines = [[*self.made_again(one, statement), _placed(self.layout(one), one)] for one in arrays]
+            behind = self.source.text.index(";", given.end) + 1
+            self.edits.replace(behind, behind, "".join(f" {line}" for each in lines for line in each))
+            return
+        placed = []
+        for one in arrays:
+            placed += [*self.again_inside(one, statement), _placed(self.layout(one), one)[:-1]]
         begin, end = "(", f", {', '.join(placed)})"
-        if given.sources and (given.begin, given.end) != (statement.begin, statement.end):
-            end = f", {', '.join([*placed, array.name])})"
+        if given.sources and given.used:
+            end = f", {', '.join([*placed, given.name])})"
         elif given.value:  # which is the whole expression's
             kind = "auto" if self.source.cxx else "__auto_type"
             taken = _WHERE_ZERO.match(self.source.text, given.begin)
@@ -100,6 +113,14 @@ class PagesC(CWriter):
             begin, end = f"__extension__({{ {kind} hm_value = ", f"; {done} hm_value; }})"
         self.edits.replace(given.begin, given.begin, begin)
         self.edits.replace(given.end, given.end, end)
+
+    def _stands_alone(self, given: Given) -> bool:
+        """Is what a macro makes a statement, in a block? It may be no expression."""
+        before = blanked(self.source.text[: given.begin], False, " ")
+        before = re.sub(r"^[ \t]*#.*$", "", before, flags=re.MULTILINE).rstrip()
+        inner = re.split(r"[{}]", before)[-1]
+        alone = before.endswith((";", "{", "}")) and inner.count("(") == inner.count(")")
+        return alone and self.source.text[given.end :].lstrip().startswith(";")
 
     def _placed_by(self, source: str) -> bool:
         """Has a pointer memory that is placed: is it a distributed array, or does it get one's value?"""
