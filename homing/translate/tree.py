@@ -52,6 +52,7 @@ class Reference:
     argument_keyword: str | None = None  # Fortran: the dummy's name, where it is given
     component_of: str | None = None  # Fortran: a component of it is passed to this procedure
     intrinsic: bool = False  # Fortran: a function of the language, not the program's
+    confined: bool = False  # C: of its address no more than a number comes out of the expression
     only_read: bool = False  # OTHER or ARGUMENT, but nothing is written by it
     brought: str | None = None  # not in the text: see brought.py; what comes before it in the list
 
@@ -110,6 +111,7 @@ class Statement:
     writes: frozenset[str] = frozenset()
     calls: tuple[str, ...] = ()
     pointed: tuple[str, ...] = ()  # C: functions that it names, and does not call itself
+    through: frozenset[str] = frozenset()  # C: types of functions that it calls by pointers; "": any
     jump: str | None = None  # the word
     targets: tuple[str, ...] = ()  # Fortran: labels that it may jump to; the construct of EXIT and CYCLE
     form: str = ""  # Fortran: which statement it is (front/kinds.py)
@@ -267,6 +269,7 @@ class Declaration:
     elsewhere: tuple[tuple[int, int], ...] = ()  # other statements (begin, end) that declare it, too
     block: str = ""  # COMMON: whose it is; the blank one has no name
     length: str = ""  # Fortran: behind the name or the bounds, *8 or *(n); the type has it, too
+    number: bool = False  # C: its type holds no address
 
 
 @dataclass(frozen=True)
@@ -311,7 +314,8 @@ class Routine:
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     freeing: dict[str, set[int]] = field(default_factory=dict)  # C file: arguments that a header's free
     quiet: dict[str, frozenset[str]] = field(default_factory=dict)  # C file: see front/c_quiet.py
-    pointed: set[str] = field(default_factory=set)  # C file: functions that pointers may mean
+    #: C file: functions that pointers may mean, and of which type; "": of any.
+    pointed: dict[str, str] = field(default_factory=dict)
     releasing: dict[str, set[int]] = field(default_factory=dict)  # C file: those that prototypes' may free
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     again: dict[str, list[Declaration]] = field(default_factory=dict)  # C file: other ones of its variables

@@ -369,7 +369,7 @@ OUTLIVES = [
     ("", "double *p; if ((p = memcpy(u, u + 1, 8))) p[3] = 4;", VALUE.format("memcpy")),
     ("static double *keep(double *p) { double *q = p + 1; return q; }", "double *q = keep(u); *q = 4;",
      VALUE.format("keep")),
-    ("double *keep(double *p, int n);", "keep(u, n)[3] = 4;", VALUE.format("keep")),
+    ("double *keep(double *p, int n);", "double *q = keep(u, n) + 3; *q = 4;", VALUE.format("keep")),
     (STRUCT + "static struct s keep(double *p) { struct s z; z.p = p; return z; }",
      "struct s z = keep(u); *z.p = 4;", VALUE.format("keep")),
     ("static size_t keep(double *p) { return (size_t)p; }", "ok = keep(u) != 0;", None),
@@ -386,6 +386,33 @@ OUTLIVES = [
     ("static int m; static void keep(double *p, int n) { p[0] = 3; m = n; }", "keep(u, n);", None),
     ("static void keep(double *p, double *t) { *t = p[0]; }", "double t; keep(u, &t); s += t;", None),
     ("static double *keep(double *p) { p[0] = 1; return p; }", "keep(u);", None),
+    ("typedef double real; typedef int at; static real m; static at k;\n"
+     "static void keep(real *u, int n) { for (real *p = u; p < u + n; p++) if (*p > m) m = *p, k = p - u; }",
+     "keep(u, n);", None),
+    ("struct s { double *p; int n; }; static struct s keep(double *u) { struct s r = {0, 0}; double *p = u;"
+     " r.n = (int)(p - u); return r; }", "struct s r = keep(u); ok = r.n;", None),
+    ("struct s { double a; int n; }; static struct s z; static void keep(double *p) { z.a = *p; }",
+     "keep(u);", None),
+    ("static double *keep(double *p) { double *r = malloc(80); return memcpy(r, p, 80); }",
+     "double *r = keep(u); free(r);", None),
+    ("", "if (memchr(u, 1, 80) != NULL) ok = 1; if (!memchr(u, 2, 80)) ok++;", None),
+    ("double *keep(double *p, int n);", "keep(u, n)[3] = 4;", None),
+    ("double *keep(double *p, int n);", "s += *keep(u, n) + keep(u, 3)[2];", None),
+    (STRUCT + "static struct s z; static struct s *get(void) { return &z; }\n"
+     "static void keep(double *p) { get()->p = p; }",
+     "keep(u);", KEEPS),
+    (STRUCT + "static struct s z; static void keep(double *p) { struct s *h = &z; h->p = p; }", "keep(u);",
+     KEEPS),
+    ("static double *g; static void keep(double *p) { double **w = &g; *w = p; }", "keep(u);", KEEPS),
+    ("static void keep(double *p) { double **w = malloc(80), *t[4]; *w = t[0] = p; t[0][3] = 4; }",
+     "keep(u);", None),
+    ("static double *g; static void swap(double **x, double **y) { double *t = *x; *x = *y; *y = t; }\n"
+     "static void keep(double *p) { double *t = p; swap(&t, &g); }", "keep(u);", KEEPS),
+    ("static double *g; static void keep(double *p) { memcpy(&g, &p, sizeof p); }", "keep(u);", KEEPS),
+    ("static double *g; static void own(double *p) { g = p; }",
+     "void (*keep)(double *) = own; keep(u);", KEEPS),
+    ("static double *g; void own(double *p, int n) { g = p + n; } void (*other)(double *, int) = own;\n"
+     "static void less(double *p) { *p = 3; }", "void (*keep)(double *) = less; keep(u);", None),
 ]  # fmt: skip
 
 
@@ -402,11 +429,23 @@ def test_addresses_that_functions_keep(tmp_path: Path, before: str, line: str, r
     assert reason in [problem.reason for problem in error.value.problems]
 
 
-def test_references_that_functions_return(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("double &r = at(u, 3); r = 4;", "the value of 'at' may be the address"),
+        ("keep(g, u);", "'keep' keeps the address"),
+        ("at(u, 3) = at(u, 2) + 1;", None),
+    ],
+)
+def test_references_that_functions_return(tmp_path: Path, line: str, reason: str | None) -> None:
     (tmp_path / "p.cpp").write_text(
-        "static double u[9];\n#pragma homing distribute u[block]\n"
+        "static double u[9], *g;\n#pragma homing distribute u[block]\n"
         "static double &at(double *p, int i) { return p[i]; }\n"
-        "int main() { double &r = at(u, 3); r = 4; return 0; }\n"
+        "static void keep(double *&r, double *p) { r = p; }\n"
+        f"int main() {{ {line} return 0; }}\n"
     )
-    with pytest.raises(TranslationError, match="the value of 'at' may be the address"):
+    if reason is None:
+        translate([str(tmp_path / "p.cpp")], Options("spmd"))
+        return
+    with pytest.raises(TranslationError, match=reason):
         translate([str(tmp_path / "p.cpp")], Options("spmd"))

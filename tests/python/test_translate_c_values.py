@@ -153,9 +153,11 @@ POINTERS = """#include <stdio.h>
 #include <stdlib.h>
 static double u[20];
 #pragma homing distribute u[block]
+static double first(const double *p, int n) { return p[n - 1]; }
 static double bump(int i) { u[i] += 10; return u[i]; }
 static int cmp(const void *a, const void *b)
 { double x = u[*(const int *)a], y = u[*(const int *)b]; return (x > y) - (x < y); }
+static void at_end(void) { u[1] = 5; }
 struct op { const char *name; double (*f)(int); };
 static const struct op ops[] = {{"bump", bump}};
 int main(void) {
@@ -172,6 +174,9 @@ int main(void) {
     ops[0].f(5);
     qsort(idx, 20, sizeof(int), cmp);
     u[6] = 2;
+    double (*sum)(const double *, int) = first;
+    s = sum(u, 20);
+    if (s < -1) atexit(at_end);
     printf("%d %d %g\\n", idx[0], idx[19], u[5]);
 }
 """

@@ -17,7 +17,7 @@ from homing.translate.affine import shifted
 from homing.translate.attach import attach
 from homing.translate.code_text import blanked
 from homing.translate.directives.model import Directive
-from homing.translate.front.c_accesses import Accesses, is_calm, unused_calls
+from homing.translate.front.c_accesses import Accesses, is_calm, is_number, unused_calls
 from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_given import givings
 from homing.translate.front.c_loops import Loops
@@ -335,6 +335,7 @@ class _Builder(Loops):
             end,
             attributes=frozenset(attributes),
             initial=initial,
+            number=is_number(cursor.type),
             storage="dummy" if storage == "dummy" else "pointer" if pointer else storage,
         )
         scope.places.setdefault(name, []).append(begin)

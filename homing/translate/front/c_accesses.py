@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from clang import cindex
-from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
+from clang.cindex import BinaryOperator, Cursor, CursorKind, Type, TypeKind
 
 from homing.translate.front import cxx
 from homing.translate.front.c_places import Places
@@ -24,6 +24,22 @@ _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL)
 
 #: Functions that get an element's address and work on the bytes from there.
 _OF_BYTES = frozenset({"memcpy", "memmove", "memset", "memcmp", "fread", "fwrite"})
+#: Expressions whose value is a number made from what they hold.
+_NUMBERS = frozenset(
+    [
+        CursorKind.ARRAY_SUBSCRIPT_EXPR,
+        CursorKind.BINARY_OPERATOR,
+        CursorKind.CALL_EXPR,
+        CursorKind.MEMBER_REF_EXPR,
+        CursorKind.UNARY_OPERATOR,
+    ]
+)
+_ARITHMETIC = frozenset(kind for kind in TypeKind if 2 < kind.value < 24 or kind is TypeKind.COMPLEX) | {
+    TypeKind.BOOL,
+    TypeKind.ENUM,
+    TypeKind.HALF,
+    TypeKind.FLOAT128,
+}
 #: Of expressions that only read.
 _CALM = (
     *_TRANSPARENT,
@@ -41,7 +57,8 @@ class Accesses:
     def __init__(self, places: Places, is_array: Callable[[str], bool]) -> None:
         self.places = places
         self._is_array = is_array
-        self.pointed: set[str] = set()  # the functions that pointers may mean
+        self.pointed: dict[str, str] = {}  # the functions that pointers may mean, and their types
+        self.assigned = self.called = 0  # how many assignments and calls were seen
         self.unused: frozenset[int] = frozenset()  # the calls (their hashes) whose values nothing uses
 
     def expression(
@@ -49,6 +66,7 @@ class Accesses:
     ) -> None:
         """Every variable in an expression, with what is done to it."""
         kind = cursor.kind
+        before, assigned, called = len(found), self.assigned, self.called
         if kind is CursorKind.CSTYLE_CAST_EXPR and cursor.type.kind is TypeKind.VOID:
             inner = strip(list(cursor.get_children())[-1])
             if inner.kind is CursorKind.DECL_REF_EXPR:
@@ -57,13 +75,17 @@ class Accesses:
             for child in cursor.get_children():
                 if child.kind.is_expression():
                     self.expression(child, found, access, conditional, into)
+                    if kind in cxx.CASTS and (function := strip(child).referenced) is not None:
+                        name = self._function(function)
+                        if name in self.pointed:
+                            self.pointed[name] = ""
             return
         if kind is CursorKind.DECL_REF_EXPR:
             referenced = cursor.referenced
             if referenced is not None and referenced.kind is CursorKind.FUNCTION_DECL:
-                function = cxx.qualified(referenced) if self.places.source.cxx else referenced.spelling
+                function = self._function(referenced)
                 into.pointed += (function,)
-                self.pointed.add(function)
+                self.pointed.setdefault(function, function_type(referenced.type))
             else:
                 (begin, end), name = self.places.access(cursor), cursor.spelling
                 if self.places.source.cxx and referenced is not None:
@@ -116,6 +138,18 @@ class Accesses:
             for child in cursor.get_children():
                 if child.kind.is_expression() or child.kind.is_statement():
                     self.expression(child, found, Access.READ, conditional, into)
+        if kind in _NUMBERS and access is not Access.OTHER and is_number(cursor.type):
+            self._confined(found[before:], assigned, called)
+
+    def _confined(self, found: Sequence[Reference], assigned: int, called: int) -> None:
+        """Note of which references an expression leaves no more than a number."""
+        calls = self.called - called
+        for reference in found if assigned == self.assigned and calls < 2 else ():
+            if calls == 0 or reference.access is Access.ARGUMENT:
+                reference.confined = True
+
+    def _function(self, cursor: Cursor) -> str:
+        return cxx.qualified(cursor) if self.places.source.cxx else str(cursor.spelling)
 
     def _binary(
         self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
@@ -123,6 +157,7 @@ class Accesses:
         left, right = list(cursor.get_children())
         operator = cursor.binary_operator
         if operator in _ASSIGNMENTS:
+            self.assigned += 1
             into.kind = Kind.ASSIGNMENT
             self.expression(left, found, Access.WRITE, conditional, into)
             self.expression(right, found, Access.READ, conditional, into)
@@ -144,7 +179,9 @@ class Accesses:
         inner = strip(cursor)
         if inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in _POINTERS:
             return
+        count, assigned, called = len(found), self.assigned, self.called
         self.expression(cursor, found, Access.READ, conditional, into)
+        self._confined(found[count:], assigned, called)
 
     def _unary(
         self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
@@ -170,6 +207,7 @@ class Accesses:
             _read_by(cursor, found[count:], wanted)
 
     def _call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
+        self.called += 1
         if self.places.source.cxx and self._cxx_call(cursor, found, conditional, into):
             return
         name = (
@@ -177,7 +215,11 @@ class Accesses:
             if self.places.source.cxx and cursor.referenced
             else cursor.spelling
         )
-        name = self._pointer(cursor) or name
+        pointer = self._pointer(cursor)
+        if pointer:
+            inner = next(iter(cursor.get_children()), None)
+            into.through |= {function_type(inner.type) if inner is not None else ""}
+        name = pointer or name
         into.calls += (name,)
         changed = cxx.by_reference(cursor) if self.places.source.cxx else frozenset[int]()
         used = cursor.hash not in self.unused and _gives_address(cursor)
@@ -314,6 +356,27 @@ class Accesses:
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)
+
+
+def function_type(kind: Type) -> str:
+    """The type of a function, or of what a pointer to one means; nothing where it does not say all."""
+    kind = kind.get_canonical()
+    while kind.kind in (TypeKind.POINTER, *cxx.REFERENCES):
+        kind = kind.get_pointee().get_canonical()
+    whole = kind.kind is TypeKind.FUNCTIONPROTO
+    return str(kind.spelling).removesuffix(" noexcept") if whole else ""
+
+
+def is_number(kind: Type) -> bool:
+    """May a value hold no address? A structure of numbers holds none."""
+    if "intptr_t" in kind.spelling:
+        return False
+    kind = kind.get_canonical()
+    while kind.kind in ARRAYS:
+        kind = kind.element_type.get_canonical()
+    if kind.kind is TypeKind.RECORD:
+        return all(is_number(one.type) for one in kind.get_fields())
+    return kind.kind in _ARITHMETIC
 
 
 def unused_calls(cursor: Cursor) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from homing.translate.plan.array import Array
 from homing.translate.tree import Executable, Node, Routine, Unit, references, statements, walk
@@ -11,12 +11,26 @@ from homing.translate.tree import Executable, Node, Routine, Unit, references, s
 def called(nodes: Sequence[Node], routines: Mapping[str, Routine]) -> list[Routine]:
     """The procedures that the nodes name, or call through a pointer, as far as their files are given."""
     names: set[str] = set()
+    types: set[str] = set()
     for statement in statements(list(nodes)):
         names.update(statement.calls, statement.pointed)
         names.update(reference.name for reference in statement.references)
-    if any(name.startswith("*") for name in names):
-        names = names.union(*(one.parent.pointed for one in routines.values() if one.parent is not None))
+        types |= statement.through
+    names |= meant(types, routines)
     return [routines[name] for name in sorted(names & routines.keys())]
+
+
+def meant(types: Set[str], routines: Mapping[str, Routine]) -> set[str]:
+    """C: the functions that pointers to functions of these types may mean."""
+    files = (
+        {id(one.parent): one.parent for one in routines.values() if one.parent is not None} if types else {}
+    )
+    return {
+        name
+        for file in files.values()
+        for name, kind in file.pointed.items()
+        if not kind or kind in types or "" in types
+    }
 
 
 def reaching(

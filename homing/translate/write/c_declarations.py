@@ -363,9 +363,9 @@ class CDeclarations(RoutineText):
             reason = "an initialised distributed array: assign its values instead"
             self.problems.append((declaration.begin, declaration.end, reason))
             return
-        reason = c_values.others_behind(declaration, self._place(array), self.routine.body, self.arrays)
-        if reason is not None:
-            self.problems.append((declaration.begin, declaration.end, reason))
+        other = c_values.others_behind(declaration, self._place(array), self.routine.body, self.arrays)
+        if other is not None:
+            self.problems.append((declaration.begin, declaration.end, other))
             return
         if "extern" in declaration.attributes:
             reason = "another file defines the array: distribute it there"
