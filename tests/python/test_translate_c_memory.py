@@ -408,6 +408,9 @@ OUTLIVES = [
      "keep(u);", None),
     ("static double *g; static void swap(double **x, double **y) { double *t = *x; *x = *y; *y = t; }\n"
      "static void keep(double *p) { double *t = p; swap(&t, &g); }", "keep(u);", KEEPS),
+    ("struct s { double s, *p; }; static double sum(double *p) { return *p; }\n"
+     "static void keep(struct s *z, double *p) { z->s = sum(p + 1); }", "struct s z; keep(&z, u);", None),
+    ("static double *g; static void keep(double *p) { if (!memcpy(&g, &p, 8)) return; }", "keep(u);", KEEPS),
     ("static double *g; static void keep(double *p) { memcpy(&g, &p, sizeof p); }", "keep(u);", KEEPS),
     ("static double *g; static void own(double *p) { g = p; }",
      "void (*keep)(double *) = own; keep(u);", KEEPS),

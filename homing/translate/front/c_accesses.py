@@ -143,9 +143,8 @@ class Accesses:
 
     def _confined(self, found: Sequence[Reference], assigned: int, called: int) -> None:
         """Note of which references an expression leaves no more than a number."""
-        calls = self.called - called
-        for reference in found if assigned == self.assigned and calls < 2 else ():
-            if calls == 0 or reference.access is Access.ARGUMENT:
+        if assigned == self.assigned and self.called - called < 2:
+            for reference in found:
                 reference.confined = True
 
     def _function(self, cursor: Cursor) -> str:

@@ -113,7 +113,7 @@ def _flows(routine: Routine, reference: Reference, known: Mapping[str, Kept]) ->
         return _returns(reference, known)
     if reference.access is Access.READ and reference.subscripts is None:
         return reference.name not in routine.arguments and not reference.confined  # a structure with it
-    return reference.access is Access.OTHER and not reference.confined
+    return _by_address(routine, reference) or (reference.access is Access.OTHER and not reference.confined)
 
 
 def _targets(routine: Routine, statement: Statement) -> Iterator[str | None]:
