@@ -164,7 +164,7 @@ void add(double (&to)[n][n], const double from[][n], long by)
 
 
 #: These stay in `make test`; together the others take half a minute.
-SHORT = {("grid", "mpi"), ("parts", "spmd"), ("apart", "upm")}
+SHORT = {("grid", "mpi"), ("parts", "spmd"), ("apart", "upm"), ("apart", "spmd")}
 RUNS = [
     pytest.param(
         text,

@@ -10,6 +10,7 @@ from homing.translate.affine import shifted
 from homing.translate.directives import model as d
 from homing.translate.plan.array import Array
 from homing.translate.plan.arrays import Distributions
+from homing.translate.plan.reached import reaching
 from homing.translate.source import Edits, SourceFile
 from homing.translate.tree import (
     Access,
@@ -194,9 +195,9 @@ class CDeclarations(RoutineText):
         for array in real:
             self._declaration(array)
         if routine.module and routine.namespaces:
-            early = self._first_user()
             for array in real:
                 self._in_namespace(array)
+                early = self._first_user_of(array)
                 if early is not None and array.origin is not None and early < self._end(array.origin):
                     reason = "a function that knows the distributed array stands before the directive"
                     self.problems.append((array.declaration.begin, array.declaration.end, reason))
@@ -426,6 +427,16 @@ class CDeclarations(RoutineText):
             if any(array.routine is self.routine for array in self.distributions.of(one).values())
         )
         return min(users, default=None)
+
+    def _first_user_of(self, array: Array) -> int | None:
+        """The same of one array, which the function names, or what it calls."""
+        known = self.distributions.of
+        users = reaching(
+            self.distributions.units,
+            self.distributions.routines,
+            lambda one: {name: other for name, other in known(one).items() if other is array},
+        )
+        return min((one.begin for one in self._functions() if id(one) in users), default=None)
 
     def _arguments(self, dummies: Sequence[Array]) -> None:
         for array in dummies:
