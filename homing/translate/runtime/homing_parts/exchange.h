@@ -182,13 +182,8 @@ static void move_piece(const exchange* x, int sender, piece* p, void* memory, ch
 
 static char* buffer_of(int part, int turn, size_t bytes) {
     exchange_buffer* buffer = &process.state[part].buffer[turn];
-    if (buffer->bytes < bytes) {
-        /* Nobody reads it any more: readers of two exchanges ago have passed the barrier of the last one. */
-        free(buffer->data);
-        buffer->bytes = bytes + bytes / 2 + 64;
-        buffer->data = need(malloc(buffer->bytes));
-    }
-    return buffer->data;
+    /* Nobody reads it any more: readers of two exchanges ago have passed the barrier of the last one. */
+    return with_room(buffer, buffer->bytes < bytes ? bytes + bytes / 2 + 64 : bytes);
 }
 
 /* What a rank sends to another one or gets from it: pieces of a sender's buffer of so many bytes. */

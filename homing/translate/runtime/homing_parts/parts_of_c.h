@@ -123,11 +123,7 @@ void* homing_broadcast_copy(homing_layout* layout, int part, const void* memory,
         width[i] = homing_at_least_one(high[i] - low[i] + 1);
         bytes *= width[i];
     }
-    if (copy->bytes < bytes) {
-        free(copy->data);
-        copy->data = need(malloc(bytes));
-        copy->bytes = bytes;
-    }
-    homing_broadcast(layout, part, memory, low, high, copy->data);
-    return moved(layout, copy->data, low, width);
+    char* data = with_room(copy, bytes);
+    homing_broadcast(layout, part, memory, low, high, data);
+    return moved(layout, data, low, width);
 }

@@ -8,8 +8,7 @@ typedef struct exchange_buffer {
 /* A part's memory of an array as it was before a loop. */
 typedef struct before {
     const struct homing_layout* layout; /* NULL: nothing is held here */
-    char* data;
-    size_t capacity;
+    exchange_buffer copy;
 } before;
 
 /* One a part, each on cache lines of its own. */
@@ -50,6 +49,16 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char* for
 static void* need(void* memory) {
     if (!memory) fail("out of memory");
     return memory;
+}
+
+/* Memory of so many bytes at least; what lay there is lost where it had fewer. */
+static char* with_room(exchange_buffer* buffer, size_t bytes) {
+    if (buffer->bytes < bytes) {
+        free(buffer->data);
+        buffer->data = need(malloc(bytes));
+        buffer->bytes = bytes;
+    }
+    return buffer->data;
 }
 
 #ifdef HOMING_MPI
@@ -106,7 +115,7 @@ static void at_end(int status, void* nothing) {
             free(state->copies[slot].data);
         free(state->copies);
         for (int slot = 0; slot < state->befores; slot++)
-            free(state->before[slot].data);
+            free(state->before[slot].copy.data);
         free(state->before);
         forget_exchanges(state);
     }

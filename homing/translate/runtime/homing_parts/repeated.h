@@ -111,7 +111,7 @@ static const char* taken_before(part_state* state, const exchange* x) {
     for (int slot = 0; x->push && slot < state->befores; slot++)
         if (state->before[slot].layout == x->layout) {
             state->before[slot].layout = NULL;
-            return state->before[slot].data;
+            return state->before[slot].copy.data;
         }
     return NULL;
 }
@@ -160,18 +160,10 @@ void homing_before(const homing_layout* layout, int part, const void* memory) {
         memset(&state->before[state->befores++], 0, sizeof(before));
     }
     before* held = &state->before[slot];
-    size_t bytes = layout->element;
-    for (int i = 0; i < layout->rank; i++) {
-        const range stored = stored_range(layout, part, i);
-        bytes *= stored.high < stored.low ? 0 : (size_t)(stored.high - stored.low + 1);
-    }
-    if (bytes > held->capacity) {
-        free(held->data);
-        held->data = need(malloc(bytes));
-        held->capacity = bytes;
-    }
+    const size_t bytes = homing_part_bytes(layout, part);
+    char* data = with_room(&held->copy, bytes);
     held->layout = layout;
-    if (bytes) memcpy(held->data, memory_of(layout, part, memory), bytes);
+    if (bytes) memcpy(data, memory_of(layout, part, memory), bytes);
 }
 
 void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
