@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace homing {
 namespace {
@@ -181,7 +182,7 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     const Touches* here = at_place(site);
     const double likely = seconds > 0 ? seconds : last_;
     if (!(here && here->touched > 0) && too_short(likely)) return ranges_;
-    passed_over_ = 0;
+    turn_of_ = std::exchange(passed_over_, 0.0);
     const double share = is_eager() ? eager_share : steady_share;
     const std::size_t unknown =
         speed_ > 0 ? later_window : std::min(first_window, first_window_each * areas_);
@@ -301,6 +302,10 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         const double touched = static_cast<double>(references.size()) / static_cast<double>(chosen_.size());
         speed_ = std::min(1.0, touched) * bytes_ / seconds;
     }
+    // Where short regions use what is watched, a long one that does not come again (a program's first, which
+    // reads its input) is soon no measure.
+    if (!references.empty()) longest_ -= std::min(turn_of_, most_passed_over * longest_);
+    turn_of_ = 0;
     if (parts_.size() > most_remembered) { // programs that allocate in every iteration: areas without end
         touches_.clear();
         parts_.clear();

@@ -203,6 +203,7 @@ class WindowPlan {
     double longest_ = 0;               ///< seconds of the longest region that touched much of what was armed
     double last_ = 0;                  ///< seconds of the newest region
     double passed_over_ = 0;           ///< seconds of regions too short for a window, since the last window
+    double turn_of_ = 0;               ///< the same, of those whose turn the newest window is
     double speed_ = 0;                 ///< bytes of the areas that it went through in a second
     bool lacking_ = false;             ///< some entries are of parts that lack samples
     std::vector<Entry> entries_;       ///< ascending by address

@@ -293,6 +293,21 @@ TEST(PriceTest, WhatIsHeldUpByOthersCountsForTwiceTheLeast) {
     EXPECT_NEAR(price.value(), 40e-6, 1e-6);
 }
 
+TEST_F(WindowPlanTest, ALongFirstRegionDoesNotKeepWindowsFromShortOnesForEver) {
+    WindowPlan plan(1, 7);
+    want_all(plan);
+    run(plan, {1}, 10, 0); // it touches all that is armed
+    const auto windows_within = [&](double seconds) {
+        int windows = 0;
+        for (double passed = 0; passed < seconds; passed += 0.005)
+            windows += run(plan, {2}, 0.005, 100) > 0;
+        return windows;
+    };
+    EXPECT_LE(windows_within(2), 2) << "at first the long one may come again";
+    windows_within(18);
+    EXPECT_GE(windows_within(2), 10);
+}
+
 /// What a single thread's calibration did not show: word to other processors with each arming.
 TEST_F(WindowPlanTest, ArmingThatIsDearInATeamIsPaidFromTheSameAllowance) {
     constexpr double alone = 5e-6;
