@@ -187,11 +187,9 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     // touches tell.
     if (extent.is_offset() && has_narrow_parts(learnt.belief->likeliest())) {
         auto aligned = believe(extent.aligned());
-        const auto log_of = [&](const model::Belief& belief) {
-            return belief.log_evidence() + belief.log_of_first_comers(touches);
-        };
-        const double odds = log_of(*aligned) - log_of(*learnt.belief);
-        learnt.is_aligned = odds + (learnt.is_aligned ? 0 : tuning::aligned_log_prior) > 0;
+        const double odds = aligned->evidence_by_page(touches) - learnt.belief->evidence_by_page(touches);
+        learnt.is_aligned = !learnt.belief->has_whole_rounds() &&
+                            odds + (learnt.is_aligned ? 0 : tuning::aligned_log_prior) > 0;
         if (learnt.is_aligned) learnt.belief = std::move(aligned);
     }
     // It may have cut its allocation into arrays.

@@ -82,17 +82,17 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
     find_breaks();
 }
 
-double Belief::log_of_first_comers(std::span<const Touch> touches) const {
-    if (alive_.empty()) return 0;
-    constexpr float last = .9999f;
+double Belief::evidence_by_page(std::span<const Touch> touches) const {
+    if (alive_.empty()) return log_evidence_;
     const auto block_at = [&](Touch touch, float within) {
         touch.within = within;
         const Formula& formula = alive_.front().formula;
         return formulas_.place(formula, extent_.size(), position(formula, touch), 0).block;
     };
-    return -std::log(2) * static_cast<double>(std::ranges::count_if(touches, [&](const Touch& touch) {
-        return touch.within >= 0 && block_at(touch, 0) != block_at(touch, last);
-    }));
+    return log_evidence_ -
+           std::log(2) * static_cast<double>(std::ranges::count_if(touches, [&](const Touch& touch) {
+               return touch.within >= 0 && block_at(touch, 0) != block_at(touch, .9999f);
+           }));
 }
 
 void Belief::Alive::scale(double by) {
@@ -190,6 +190,11 @@ void Belief::keep_what_counts() {
 
 Family Belief::likeliest() const noexcept {
     return static_cast<Family>(std::ranges::max_element(posterior_) - posterior_.begin());
+}
+
+bool Belief::has_whole_rounds() const noexcept {
+    const Formula& best = alive_.empty() ? formulas_.all().front() : alive_.front().formula;
+    return best.family == Family::cyclic && std::fmod(extent_.size(), best.width * best.inner) == 0;
 }
 
 Prior Belief::as_prior() const {

@@ -116,12 +116,14 @@ class Belief {
     /// The likeliest distribution, in the words of the directives: "BLOCK over 16 threads", "CYCLIC(3
     /// pages)", "SHARED", ...; "NONE" where most pages have an owner of their own.
     std::string words() const;
+    /// Is the array whole rounds of CYCLIC, the likeliest? Then nothing was added to align it to a page.
+    bool has_whole_rounds() const noexcept;
     /// Log of the probability of all touches: of two explanations of the same touches the larger is the
     /// better.
     double log_evidence() const noexcept { return log_evidence_; }
-    /// What that leaves out: of a page whose first and last byte are of two blocks (of the likeliest formula)
-    /// either owner could have been the one that was seen. Where the byte is known each touch halves it.
-    double log_of_first_comers(std::span<const Touch> touches) const;
+    /// The same where of a page whose first and last byte are of two blocks (of the likeliest formula) either
+    /// owner could have been the one that was seen: where the byte is known each touch halves it.
+    double evidence_by_page(std::span<const Touch> touches) const;
 
   private:
     struct Alive {

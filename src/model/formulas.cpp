@@ -55,7 +55,6 @@ Formulas::Formulas(int threads) : threads_(threads) {
 /// BLOCK in thread order; in reverse; over a half or a quarter of the threads (the first, the last, every
 /// second or fourth). SINGLE: mostly the master.
 void Formulas::add_blocks() {
-    const int all = threads_;
     const auto block = [&](double weight, int count, int base, int step) {
         all_.push_back({.family = Family::block,
                         .prior = weight,
@@ -63,16 +62,16 @@ void Formulas::add_blocks() {
                         .base = base,
                         .step = step});
     };
-    for (int thread = 0; thread < all; ++thread)
+    for (int thread = 0; thread < threads_; ++thread)
         all_.push_back(
-            {.family = Family::single, .prior = (thread == 0 ? .6 : 0) + .4 / all, .base = thread});
-    if (all == 1) return;
-    block(.75, all, 0, 1);
-    block(.05, all, all - 1, -1);
+            {.family = Family::single, .prior = (thread == 0 ? .6 : 0) + .4 / threads_, .base = thread});
+    if (threads_ == 1) return;
+    block(.75, threads_, 0, 1);
+    block(.05, threads_, threads_ - 1, -1);
     for (const int part : {2, 4}) {
-        const int count = all / part;
+        const int count = threads_ / part;
         if (count < 2) continue;
-        for (const auto& [base, step] : {std::pair{0, 1}, {all - count, 1}, {0, part}, {part - 1, part}})
+        for (const auto& [base, step] : {std::pair{0, 1}, {threads_ - count, 1}, {0, part}, {part - 1, part}})
             block(.1 / part, count, base, step);
     }
 }

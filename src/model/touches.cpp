@@ -173,26 +173,25 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
                             const Prior& prior, std::span<const Touch> shown) {
     invariant(shown.size() == touches_.size(), "all touches are shown");
     if (touches_.size() < 2 * tuning::telling_touches) return false;
-    const std::span<const Touch> all = shown;
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
-    const double together = evidence(all);
+    const double together = evidence(shown);
     std::optional<double> by_place; // the same of every split: made when it is first asked for
     // The newest 8, 16, 32, ... touches, as long as others are left. Whole iterations: the touches of one
     // come in the order of addresses, and its last ones tell of the area's end alone.
     for (std::size_t least = tuning::telling_touches;; least *= 2) {
         std::size_t since = least;
-        while (since < all.size() &&
-               touches_[all.size() - since - 1].iteration == touches_[all.size() - since].iteration)
+        while (since < shown.size() &&
+               touches_[shown.size() - since - 1].iteration == touches_[shown.size() - since].iteration)
             ++since;
-        if (since + tuning::telling_touches > all.size()) return false;
-        const double apart = evidence(all.first(all.size() - since)) + evidence(all.last(since));
+        if (since + tuning::telling_touches > shown.size()) return false;
+        const double apart = evidence(shown.first(shown.size() - since)) + evidence(shown.last(since));
         if (apart + tuning::change_log_prior <= together) continue;
         if (!by_place) {
-            const std::optional<std::vector<Way>> ways = way_of_each_place(all, evidence);
+            const std::optional<std::vector<Way>> ways = way_of_each_place(shown, evidence);
             by_place = ways ? sum_of_evidence(*ways) : -infinity;
         }
         if (*by_place >= apart + tuning::change_log_prior) continue;
-        const std::size_t old = all.size() - since;
+        const std::size_t old = shown.size() - since;
         touches_.erase(touches_.begin(), touches_.begin() + static_cast<std::ptrdiff_t>(old));
         earlier_ -= std::min(earlier_, old);
         return true;

@@ -152,8 +152,7 @@ inline constexpr int refined_steps = 8;
 inline constexpr int refinements = 3;
 
 /// Log of the prior odds that an array is aligned to a page within its allocation; even odds where it is
-/// taken for that already. Guest: with -1 the wavefront's right borders were given up for a page off (0.8 ->
-/// 1.5 and 3.1 % remote).
+/// taken for that already. Guest: with -1 a wavefront's right borders were given up (0.8 -> 3.1 % remote).
 inline constexpr double aligned_log_prior = -3;
 
 /// A gap between touches on different nodes is cut into so many stretches, in which borders lie. By reason.

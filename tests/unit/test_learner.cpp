@@ -144,6 +144,30 @@ TEST_F(LearnerTest, AnArrayThatTheProgramAlignedWithinItsMemoryHasItsOwnBorders)
     }
 }
 
+TEST_F(LearnerTest, AnArrayOfWholeRoundsWasNotAlignedWhoeverComesFirst) {
+    // As in a pipelined wavefront, a thread is through with the last words of its part, which lie in the next
+    // one's first page (malloc's header goes before them), before the next thread comes to that page.
+    constexpr std::uint64_t rounds = 32, of_round = 32, page = 4096, header = 16;
+    WatchedArea& area = add(rounds * of_round - 1, 0x10);
+    area.origin = Address{1} << 44;
+    area.range = {area.origin, area.origin + area.granules * page_bytes()};
+    const Address begin = area.range.begin - page + header;
+    area.group.entry.range = {begin, begin + rounds * of_round * page};
+    const auto owner = [](std::uint64_t byte) { return static_cast<int>(byte / page / 8 % owners); };
+    for (std::uint64_t i = 1; i <= 160; ++i) {
+        const std::uint64_t at = (i * 0x9e3779b97f4a7c15u >> 32) * i % area.granules; // in no order
+        touch(area, at, owner(at * page + page - header));
+        area.learnt.fresh.back().within = 0;
+        if (i % 20 == 0) round(area);
+    }
+    std::uint64_t right = 0;
+    for (std::uint64_t at = 0; at < area.granules; ++at) {
+        const int most = owner(at * page + page); // but for the first words
+        right += wanted(area, at, (most + 1) % owners) == most;
+    }
+    EXPECT_EQ(right, area.granules) << area.learnt.belief->words();
+}
+
 TEST_F(LearnerTest, ArraysThatShareTheHeapAreEachDividedByAFewTouches) {
     constexpr std::size_t arrays = 40, bytes = 64000; // with headers some 15.6 pages each
     WatchedArea& area = add(arrays * (bytes + 16) / page_bytes() + 1, 0x10);
