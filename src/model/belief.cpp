@@ -2,6 +2,7 @@
 
 #include "base/invariant.hpp"
 
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -54,6 +55,8 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
     std::vector<Touch> sorted(touches.begin(), touches.end());
     std::ranges::stable_sort(sorted, {}, &Touch::page);
     Joint joint;
+    std::ranges::transform(touches, std::back_inserter(joint.positions),
+                           [this](const Touch& touch) { return position(touch); });
     weigh_urns(sorted, prior, joint);
     weigh_pages(sorted, prior, joint);
     weigh_homes(touches, homes, prior, joint);

@@ -171,7 +171,8 @@ class Belief {
     struct Joint; ///< log weights before they are normalised (belief.cpp)
 
     struct Candidate; ///< a formula that is being weighed
-    void observe(std::span<const Touch> touches, std::vector<Candidate>& candidates, double best) const;
+    bool observe(std::span<const Touch> touches, std::span<const double> positions, Candidate& candidate,
+                 double best) const;
     void observe_each(std::span<const Touch> touches, Candidate& candidate);
     void weigh_formulas(std::span<const Touch> touches, const Prior& prior, Joint& joint, std::size_t first,
                         std::size_t end);

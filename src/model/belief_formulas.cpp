@@ -29,32 +29,28 @@ const std::array<float, tuning::nuisances>& nuisance_logs(Family family) {
 
 } // namespace
 
-/// Adds the touches to the candidates' logs, every so manyth at once, so that each batch is of the whole
-/// area. Those are dropped on the way that are ruled out beside `best`: a log only falls. (Not those that
-/// explain the touches so far worse than the best one does: cuts and rows are refined around such ones. In
-/// the guest pool was 10 to 14 % remote in 6 runs of 10 with that, as a whole, and 1.5 to 3.9 % in 5
-/// without.) So often as a look at all of them costs as much as the touches.
-void Belief::observe(std::span<const Touch> touches, std::vector<Candidate>& candidates, double best) const {
-    constexpr std::size_t batch = 4;
+/// Adds the touches to a candidate's logs, every so manyth at once, so that each batch is of the whole area.
+/// Returns false where a batch rules it out beside `best`: a log only falls. (Not those that explain the
+/// touches so far worse than the best one does: cuts and rows are refined around such ones. In the guest pool
+/// was 10 to 14 % remote in 6 runs of 10 with that, as a whole, and 1.5 to 3.9 % in 5 without.) One candidate
+/// after the other: all of them are more than a cache holds.
+bool Belief::observe(std::span<const Touch> touches, std::span<const double> positions, Candidate& candidate,
+                     double best) const {
+    constexpr std::size_t batch = 4; // a look at the log costs as much as so many touches
     const std::size_t batches = std::max<std::size_t>(1, (touches.size() + batch - 1) / batch);
-    std::vector<double> positions(touches.size());
-    std::ranges::transform(touches, positions.begin(), [&](const Touch& touch) { return position(touch); });
     for (std::size_t first = 0; first < batches; ++first) {
-        for (Candidate& candidate : candidates) {
-            Nuisances sum = candidate.log; // a copy can be no part of the tables: it stays in registers
-            for (std::size_t t = first; t < touches.size(); t += batches) {
-                const Nuisances& log =
-                    formulas_.likelihood(candidate.formula, extent_.size(), positions[t], touches[t]);
-                for (std::size_t i = 0; i < log.size(); ++i)
-                    sum[i] += log[i];
-            }
-            candidate.log = sum;
-            candidate.find_best();
+        Nuisances sum = candidate.log; // a copy can be no part of the tables: it stays in registers
+        for (std::size_t t = first; t < touches.size(); t += batches) {
+            const Nuisances& log =
+                formulas_.likelihood(candidate.formula, extent_.size(), positions[t], touches[t]);
+            for (std::size_t i = 0; i < log.size(); ++i)
+                sum[i] += log[i];
         }
-        std::erase_if(candidates, [&](const Candidate& candidate) {
-            return candidate.best < best + tuning::negligible_log;
-        });
+        candidate.log = sum;
+        candidate.find_best();
+        if (candidate.best < best + tuning::negligible_log) return false;
     }
+    return true;
 }
 
 /// The same where each of the arrays in the area is BLOCK, but for some of which any thread touches any page
@@ -96,8 +92,7 @@ void Belief::observe_each(std::span<const Touch> touches, Candidate& candidate) 
 /// Adds formulas [first, end) of the table that explain the touches at all.
 void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, Joint& joint,
                             std::size_t first, std::size_t end) {
-    std::vector<Candidate> candidates;
-    candidates.reserve(end - first);
+    double best = joint.best();
     const bool still =
         std::ranges::all_of(touches, [&](const Touch& touch) { return touch.age == touches.front().age; });
     for (std::size_t index = first; index < end; ++index) {
@@ -113,10 +108,10 @@ void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, 
         for (float& log : candidate.log)
             log += static_cast<float>(log_of(prior.formula(index)));
         if (formula.each) observe_each(touches, candidate);
-        (formula.each ? joint.candidates : candidates).push_back(candidate);
+        if (!formula.each && !observe(touches, joint.positions, candidate, best)) continue;
+        best = std::max<double>(best, candidate.best);
+        joint.candidates.push_back(candidate);
     }
-    observe(touches, candidates, joint.best());
-    joint.candidates.insert(joint.candidates.end(), candidates.begin(), candidates.end());
 }
 
 /// Cuts, offsets and rows lie between those of the table: around the best of these families smaller and
@@ -148,10 +143,10 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
                                      tuning::family_prior[static_cast<std::size_t>(family)];
                 for (float& log : candidate.log)
                     log += static_cast<float>(log_of(share));
-                candidates.push_back(candidate);
+                if (observe(touches, joint.positions, candidate, joint.best()))
+                    candidates.push_back(candidate);
             }
             const float before = best->best;
-            observe(touches, candidates, joint.best());
             joint.candidates.insert(joint.candidates.end(), candidates.begin(), candidates.end());
             if (std::ranges::none_of(candidates,
                                      [&](const Candidate& candidate) { return candidate.best > before; }))

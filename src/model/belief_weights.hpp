@@ -23,6 +23,7 @@ struct Belief::Candidate {
 
 /// Log weights of all hypotheses, before they are normalised.
 struct Belief::Joint {
+    std::vector<double> positions; ///< of the touches
     std::vector<Candidate> candidates;
     std::vector<double> runs, even, urns; ///< beside runs_, even_ and urns_
     double none = no_weight;
