@@ -79,8 +79,9 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
         }
     }
     if (use == Use::evidence) return;
+    std::erase_if(runs_, [](const Runs& runs) { return runs.share < tuning::negligible_share; });
     for (Runs& runs : runs_)
-        if (runs.share >= tuning::negligible_share) runs.chain.look_back();
+        runs.chain.look_back();
     prepare_formulas();
     find_breaks();
 }
@@ -121,10 +122,10 @@ void Belief::normalise(Joint& joint) {
     alive_.reserve(joint.candidates.size());
     for (const Candidate& candidate : joint.candidates) {
         if (candidate.best < top + tuning::negligible_log) continue;
-        Alive alive{candidate.index, candidate.formula, 0, 0, {}, {}, {}, 0, 0};
+        Alive alive{candidate.index, *candidate.formula, 0, 0, {}, {}, {}, 0, 0};
         for (std::size_t r = 0; r < reaches.size(); ++r) {
             for (std::size_t s = 0; s < strays.size(); ++s) {
-                const double share = share_of(candidate.log[r * strays.size() + s], candidate.formula.family);
+                const double share = share_of(candidate.log[r * strays.size() + s], alive.formula.family);
                 alive.owners[r] += share;
                 alive.by_owner[r] += share * strays[s].by_owner();
                 alive.by_master[r] += share * strays[s].master;
@@ -173,22 +174,18 @@ void Belief::normalise(Joint& joint) {
 
 /// Drops formulas of next to no weight; the others take over what they had.
 void Belief::keep_what_counts() {
-    const auto total = [this] {
-        return std::accumulate(alive_.begin(), alive_.end(), 0.0,
-                               [](double sum, const Alive& alive) { return sum + alive.share; });
-    };
-    const double before = total();
+    const double all = std::accumulate(alive_.begin(), alive_.end(), 0.0,
+                                       [](double sum, const Alive& alive) { return sum + alive.share; });
     std::erase_if(alive_, [](const Alive& alive) { return alive.share < tuning::negligible_share; });
     std::ranges::sort(alive_, std::greater<>(), &Alive::share);
     double kept = 0;
-    const auto last = std::ranges::find_if(alive_, [&](const Alive& alive) {
-        return std::exchange(kept, kept + alive.share) >= before - tuning::negligible_part;
-    });
-    alive_.erase(last, alive_.end());
-    if (alive_.empty()) return;
-    const double scale = before / total();
+    std::ptrdiff_t count = 0;
+    while (count < std::ssize(alive_) && kept < all - tuning::negligible_part)
+        kept += alive_[static_cast<std::size_t>(count++)].share;
+    alive_.erase(alive_.begin() + count, alive_.end());
+    alive_.shrink_to_fit(); // of hundreds few are left
     for (Alive& alive : alive_)
-        alive.scale(scale);
+        alive.scale(all / kept);
 }
 
 Family Belief::likeliest() const noexcept {

@@ -42,7 +42,7 @@ bool Belief::observe(std::span<const Touch> touches, std::span<const double> pos
         Nuisances sum = candidate.log; // a copy can be no part of the tables: it stays in registers
         for (std::size_t t = first; t < touches.size(); t += batches) {
             const Nuisances& log =
-                formulas_.likelihood(candidate.formula, extent_.size(), positions[t], touches[t]);
+                formulas_.likelihood(*candidate.formula, extent_.size(), positions[t], touches[t]);
             for (std::size_t i = 0; i < log.size(); ++i)
                 sum[i] += log[i];
         }
@@ -64,8 +64,8 @@ void Belief::observe_each(std::span<const Touch> touches, Candidate& candidate) 
     std::vector<Logs> of(extent_.blocks() + 1);
     for (const Touch& touch : touches) {
         Logs& logs = of[extent_.block_at(touch.at())];
-        const Nuisances& block = formulas_.likelihood(candidate.formula, extent_.size(),
-                                                      position(candidate.formula, touch), touch);
+        const Nuisances& block = formulas_.likelihood(*candidate.formula, extent_.size(),
+                                                      position(*candidate.formula, touch), touch);
         for (std::size_t i = 0; i < block.size(); ++i)
             logs.block[i] += block[i];
         logs.any -= std::log(team_.threads());
@@ -104,7 +104,7 @@ void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, 
                 touches.end())
             continue;
         if (formula.velocity != 0 && still) continue; // touches of one iteration show no drift
-        Candidate candidate{index, formula, nuisance_logs(formula.family)};
+        Candidate candidate{index, &formula, nuisance_logs(formula.family)};
         for (float& log : candidate.log)
             log += static_cast<float>(log_of(prior.formula(index)));
         if (formula.each) observe_each(touches, candidate);
@@ -122,18 +122,18 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
         double step = family == Family::tiles ? 1.0 : 1.0 / std::clamp(2 * formulas_.threads(), 64, 256);
         for (int level = 0; level < tuning::refinements; ++level, step /= tuning::refined_steps) {
             const auto best = std::ranges::max_element(joint.candidates, {}, [&](const Candidate& candidate) {
-                return candidate.formula.family == family && !candidate.formula.each ? candidate.best
-                                                                                     : -3e38f;
+                return candidate.formula->family == family && !candidate.formula->each ? candidate.best
+                                                                                       : -3e38f;
             });
-            if (best == joint.candidates.end() || best->formula.family != family || best->formula.each ||
+            if (best == joint.candidates.end() || best->formula->family != family || best->formula->each ||
                 best->best < joint.best() + tuning::negligible_log)
                 break;
             std::vector<Candidate> candidates;
             for (int i = -tuning::refined_steps + 1; i < tuning::refined_steps; ++i) {
                 if (i == 0) continue;
-                Candidate candidate{best->index, best->formula, nuisance_logs(family)};
+                Formula formula = *best->formula;
+                Candidate candidate{best->index, &formula, nuisance_logs(family)};
                 const double shift = i * step / tuning::refined_steps;
-                Formula& formula = candidate.formula;
                 if (family == Family::grids) formula.cut += shift;
                 if (family == Family::drift) formula.offset += shift;
                 if (family == Family::tiles) formula.rows += shift;
@@ -143,8 +143,9 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
                                      tuning::family_prior[static_cast<std::size_t>(family)];
                 for (float& log : candidate.log)
                     log += static_cast<float>(log_of(share));
-                if (observe(touches, joint.positions, candidate, joint.best()))
-                    candidates.push_back(candidate);
+                if (!observe(touches, joint.positions, candidate, joint.best())) continue;
+                candidate.formula = &joint.refined.emplace_back(formula);
+                candidates.push_back(candidate);
             }
             const float before = best->best;
             joint.candidates.insert(joint.candidates.end(), candidates.begin(), candidates.end());

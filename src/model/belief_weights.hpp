@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 namespace homing::model {
 
@@ -15,7 +16,7 @@ inline double log_of(double value) { return value > 0 ? std::log(value) : no_wei
 /// A formula that is being weighed: log joint probability with the touches, by (reach, stray).
 struct Belief::Candidate {
     std::size_t index;
-    Formula formula;
+    const Formula* formula; ///< of the table, or of Joint::refined
     std::array<float, tuning::nuisances> log;
     float best = 0; ///< of log
     void find_best() { best = *std::ranges::max_element(log); }
@@ -25,6 +26,7 @@ struct Belief::Candidate {
 struct Belief::Joint {
     std::vector<double> positions; ///< of the touches
     std::vector<Candidate> candidates;
+    std::deque<Formula> refined;
     std::vector<double> runs, even, urns; ///< beside runs_, even_ and urns_
     double none = no_weight;
     std::array<double, tuning::strays.size()> home{no_weight, no_weight, no_weight, no_weight};
