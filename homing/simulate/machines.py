@@ -135,14 +135,14 @@ def names() -> list[str]:
 
 def find(name: str) -> Machine:
     """A machine by its name, or of a file NAME.toml or NAME.xml (hwloc). UserError where there is none."""
-    from homing.simulate import hwloc_import
+    from homing.simulate import hwloc_import, hwloc_synthetic
 
     if name.endswith(".xml"):
         return hwloc_import.read_hwloc(name)
     if name.endswith(".toml") or "/" in name:
         return read(name)
     if ":" in name:
-        return hwloc_import.synthetic(name)
+        return hwloc_synthetic.synthetic(name)
     if name in names():
         return read(os.path.join(folder(), name + ".toml"))
     raise UserError(
