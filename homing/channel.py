@@ -135,9 +135,8 @@ class Channel:
         programs, declined, _, _ = _COUNTERS.unpack(os.pread(self._descriptor, _COUNTERS.size, _COUNTERS_AT))
         owners = struct.unpack(f"<{self.pieces}I", os.pread(self._descriptor, 4 * self.pieces, _OWNERS_AT))
         slots = []
-        for number in range(_MOST_SLOTS):
-            at = _SLOTS_AT + number * _SLOT.size
-            words = _SLOT.unpack(os.pread(self._descriptor, _SLOT.size, at))
+        all_slots = os.pread(self._descriptor, _MOST_SLOTS * _SLOT.size, _SLOTS_AT)
+        for number, words in enumerate(_SLOT.iter_unpack(all_slots)):
             if words[0] not in (NOWHERE, FILE, CHANNEL):
                 continue
             slot = _slot(words)
