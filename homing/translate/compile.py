@@ -176,18 +176,22 @@ class _Command:
                 return again.failed
         run = [*self.launcher, self.compiler, *self.arguments, *added]
         done = subprocess.run(run, check=False, input=self.standard_input).returncode
-        if done == 0 and view is not None and target != "upm" and not _KEEPING.isdisjoint(words):
+        keeping = not (_KEEPING | _PARTIAL).isdisjoint(words)
+        if done == 0 and view is not None and target != "upm" and keeping:
             _keep_records(view, paths, words, options)
         return done
 
 
 def _keep_records(view: Viewed, paths: Sequence[str], words: Sequence[str], options: Options) -> None:
-    """Each object of the command gets the record of its source."""
+    """Each object of the command gets the record of its source, a library those of all."""
     from homing.translate.program.record import Record, keep
 
     ending = ".s" if "-S" in words else ".o"
     named = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-o"]
     named += [word[2:] for word in words if word.startswith("-o") and len(word) > 2]
+    if not named and _KEEPING.isdisjoint(words):
+        named = ["a.out"]
+    records: dict[str, list[Record]] = {}
     for path in paths:
         made = named[-1] if named else os.path.splitext(os.path.basename(path))[0] + ending
         source = os.path.abspath(path)
@@ -195,24 +199,24 @@ def _keep_records(view: Viewed, paths: Sequence[str], words: Sequence[str], opti
             continue
         piece = view.pieces[source]
         own = [one for one in view.shared if one.place.file == source]
-        keep(
-            Record(
-                source,
-                options.target,
-                options.phases,
-                piece.own.flags,
-                piece.own.fixed_columns,
-                piece.text,
-                view.digests[source],
-                view.state,
-                view.concerned,
-                bool(view.result.plan.arrays),
-                tuple(one.plain() for one in own),
-                os.getcwd(),
-                tuple(words),
-            ),
-            made,
+        record = Record(
+            source,
+            options.target,
+            options.phases,
+            piece.own.flags,
+            piece.own.fixed_columns,
+            piece.text,
+            view.digests[source],
+            view.state,
+            view.concerned,
+            bool(view.result.plan.arrays),
+            tuple(one.plain() for one in own),
+            os.getcwd(),
+            tuple(words),
         )
+        records.setdefault(made, []).append(record)
+    for made, those in records.items():
+        keep(those, made)
 
 
 def _written(result: Result, sources: Sequence[int], arguments: list[str], folder: str) -> bool:

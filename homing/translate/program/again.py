@@ -158,7 +158,7 @@ def compile_again(
                 with open(path, "rb") as file:
                     files[name] = file.read()
             objects.write(key, pickle.dumps(files))
-        keep(record, made.path)
+        keep([record], made.path)
         before.setdefault(at, []).append(made.path)
     if found.compiled:
         forget_old(objects.folder, _MOST_OBJECTS)

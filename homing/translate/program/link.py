@@ -109,14 +109,17 @@ def _own(record: Record) -> Own:
 def _objects(arguments: Sequence[str]) -> Iterator[tuple[int, str]]:
     """The objects, archives and shared libraries among a command's arguments, by their places there."""
     folders = values_of("-L", arguments)
+    endings = (".a",) if "-static" in arguments else (".so", ".a")
     before = ""
     for at, word in enumerate(arguments):
         if before in WITH_VALUE or word.startswith("-") or before == "-l":
-            name = word[2:] if word.startswith("-l") else ""
+            name = word[2:] if word.startswith("-l") else word if before == "-l" else ""
             before = "" if before in WITH_VALUE else word
+            exact = name.startswith(":")  # `-l:libx.a`
+            names = [name[1:]] if exact else [f"lib{name}{ending}" for ending in endings]
             for folder in folders if name else ():
-                path = next((one for end in (".so", ".a") if os.path.isfile(
-                    one := os.path.join(folder, f"lib{name}{end}"))), "")  # fmt: skip
+                paths = (os.path.join(folder, one) for one in names)
+                path = next((one for one in paths if os.path.isfile(one)), "")
                 if path:
                     yield at, path
                     break

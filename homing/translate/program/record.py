@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from homing.errors import UserError, os_reason
@@ -68,11 +68,12 @@ class Found:
     shared: bool = False  # a shared library, which was linked already
 
 
-def keep(record: Record, path: str) -> None:
-    """Put the record into the object. The object is replaced at once, or stays what it was."""
-    line = json.dumps(asdict(record), separators=(",", ":")) + "\n"
+def keep(records: Sequence[Record], path: str) -> None:
+    """Put the records into the object, or the library, behind those that the linker has put there. It is
+    replaced at once, or stays what it was."""
+    lines = "".join(json.dumps(asdict(one), separators=(",", ":")) + "\n" for one in records)
     if path.endswith(".s"):
-        text = line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        text = lines.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         with open(path, "a", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f'\t.section {SECTION},"",@progbits\n\t.ascii "{text}"\n')
         return
@@ -83,9 +84,12 @@ def keep(record: Record, path: str) -> None:
     try:
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=folder) as aside:
             data, made = os.path.join(aside, "record"), os.path.join(aside, name)
-            with open(data, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(line)
-            command = [tool, "--add-section", f"{SECTION}={data}", path, made]
+            with open(path, "rb") as object_file:
+                before = _section(object_file.read())
+            with open(data, "wb") as file:
+                file.write(before + lines.encode("utf-8", "surrogateescape"))
+            change = "--update-section" if before else "--add-section"
+            command = [tool, change, f"{SECTION}={data}", path, made]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise UserError(
