@@ -375,3 +375,65 @@ def test_directives_are_not_lost() -> None:
     unused = [note for note in result.notes if "not used with --to upm" in note.reason]
     assert unused
     assert all("homing" in note.text for note in unused)
+
+
+#: How the two arrays of a solver change places behind a sweep that reads one and writes the other.
+EXCHANGES = {
+    "by a third pointer": ("c", "double *t = a; a = b; b = t;"),
+    "by their addresses": ("c", "flip(&a, &b);"),
+    "in a function": ("c", "relax(a, b); if (k) continue;"),
+    "of C++": ("cpp", "std::swap(a, b);"),
+    "pointers of Fortran": ("f90", "t => a\n a => b\n b => t"),
+    "allocatable": ("f90", "call move_alloc(a, t)\n call move_alloc(b, a)\n call move_alloc(t, b)"),
+}
+EXCHANGED_C = """#include <stdlib.h>
+enum { N = 99 };
+static void flip(double **p, double **q) { double *t = *p; *p = *q; *q = t; }
+static void relax(double *x, double *y)
+{
+    for (int s = 0; s < 2; s++) {
+        double *z = x; x = y; y = z;
+    }
+}
+int main(void)
+{
+    double *a = (double *)malloc(N * sizeof *a), *b = (double *)malloc(N * sizeof *b), c[N][N];
+    for (int k = 0; k < 5; k++) {
+#pragma omp parallel for
+        for (int i = 1; i < N - 1; i++) {
+            double *row = c[i];
+            b[i] = a[i - 1] + a[i + 1];
+            row[2] = b[i];
+        }
+        HERE
+    }
+}
+"""
+EXCHANGED_FORTRAN = """program p
+ real(8), KIND :: a(:), b(:), t(:)
+ integer :: i, k
+ allocate (a(99), b(99))
+ do k = 1, 5
+  !$omp parallel do
+  do i = 2, 98
+   b(i) = a(i - 1) + a(i + 1)
+  end do
+ HERE
+ end do
+end program
+"""
+
+
+@pytest.mark.parametrize("case", EXCHANGES)
+def test_arrays_that_change_places(case: str, tmp_path: Path) -> None:
+    ending, here = EXCHANGES[case]
+    text = (EXCHANGED_FORTRAN if ending == "f90" else EXCHANGED_C).replace("HERE", here)
+    text = "#include <utility>\n" + text if ending == "cpp" else text
+    (tmp_path / f"p.{ending}").write_text(
+        text.replace("KIND", "allocatable" if "move_alloc" in here else "pointer")
+    )
+    said = translate([str(tmp_path / f"p.{ending}")], Options("upm")).report
+    for name in ("a", "b"):
+        assert f"upm: {name} registered" in said, said
+    if ending != "f90":
+        assert any(line.startswith("upm: hot: c (main): read in") for line in said), "by its row"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from homing.translate.directives.model import Form
 from homing.translate.positions import Problem
+from homing.translate.targets.upm.pointers import same_memory
 from homing.translate.targets.upm.program import Identity, Program, hidden_in
 from homing.translate.targets.upm.unfollowed import not_followed
 from homing.translate.tree import (
@@ -48,6 +49,7 @@ def hot_arrays(program: Program) -> Found:
         for node in walk(routine.body):
             if isinstance(node, Construct) and node.parallel:
                 collector.collect(routine, [node], frozenset(hidden_in(node, routine)), frozenset())
+    collector.join()
     found = Found()
     for (where, name), (reason, problem) in sorted(collector.unfollowed.items()):
         found.lines.append(f"upm: not followed: {name} ({where}): {reason}")
@@ -78,13 +80,44 @@ class _Collector:
         for node in walk(list(nodes)):
             if isinstance(node, Construct):
                 hidden |= hidden_in(node, routine)
+        rows = self._rows(routine, nodes, hidden)
         for statement in statements(list(nodes)):
             for reference in statement.references:
                 if reference.name not in hidden and reference.name not in routine.private:
                     self._reference(routine, statement, reference, seen)
+                for name in rows.get(reference.name, ()):
+                    self._reference(routine, statement, replace(reference, name=name), seen)
             for callee in self.program.callees([statement]):
                 if callee.name not in seen:
                     self.collect(callee, callee.body, frozenset(callee.private), seen | {callee.name})
+
+    def _rows(self, routine: Routine, nodes: Sequence[Node], hidden: frozenset[str]) -> dict[str, list[str]]:
+        """What pointers of a thread's own mean, `double *row = a[i]`."""
+        found: dict[str, list[str]] = {}
+        for statement in statements(list(nodes)):
+            for name, other in same_memory(routine, statement, self.program.routines):
+                if name in hidden and other not in hidden:
+                    found.setdefault(name, []).append(other)
+        return found
+
+    def join(self) -> None:
+        """What pointers are used for that get each other's memory counts for all of them."""
+        groups = {identity: {identity} for identity in self.uses}
+        for routine in self.program.all():
+            for statement in statements(routine.body):
+                for pair in same_memory(routine, statement, self.program.routines):
+                    meant = {one for name in pair for one in self.program.resolve(routine, name)}
+                    group = set().union(*(groups.get(one, {one}) for one in meant))
+                    groups.update((one, group) for one in group)
+        uses = self.uses
+        self.uses = {
+            identity: Use(
+                use.declaration,
+                [place for one in groups[identity] if one in uses for place in uses[one].reads],
+                [place for one in groups[identity] if one in uses for place in uses[one].writes],
+            )
+            for identity, use in uses.items()
+        }
 
     def _reference(
         self, routine: Routine, statement: Statement, reference: Reference, seen: frozenset[str]
