@@ -72,7 +72,7 @@ int main()
     return EXIT_SUCCESS;
 }
 """
-#: Arrays of a namespace that main does not open; memory from new in an anonymous one.
+#: Arrays of a namespace that main does not open; memory from new in an anonymous one, and of `auto`.
 APART = """\
 #include <cstdio>
 namespace store {
@@ -106,6 +106,15 @@ int *marks, count = 11;
 int main()
 {
     marks = new int[count];
+    const auto lines = new double[store::n][2]();
+    auto line = new float[count];
+#pragma homing distribute lines[block][*] extent(store::n, 2), line[block] extent(count)
+#pragma omp parallel for
+    for (int i = 0; i < store::n; i++)
+        lines[i][1] += i;
+#pragma omp parallel for
+    for (int i = 0; i < count; i++)
+        line[i] = 0.5f * i;
     store::fill();
     for (int t = 0; t < 4; t++)
         store::step();
@@ -113,8 +122,10 @@ int main()
     for (int i = 0; i < count; i++)
         marks[i] = 3 * i;
     store::show();
-    std::printf("%d\\n", marks[10]);
+    std::printf("%d %g %g\\n", marks[10], lines[9][1], line[3]);
     delete[] marks;
+    delete[] lines;
+    delete[] line;
 }
 """
 #: Procedures that a region calls get their parts; a matrix that is cut in both dimensions; prototypes.
@@ -122,7 +133,9 @@ PARTS = """\
 #include <cstdio>
 struct cell { double value; int count; };
 const int n = 12;
-double a[n][n], b[n][n];
+using row = double[n];
+using matrix = row[n];
+matrix a, b;
 cell cells[n];
 #pragma homing distribute a[block][block], b[block][block], cells[cyclic]
 void add(double (&to)[n][n], const double from[][n], long by);

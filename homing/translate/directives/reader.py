@@ -104,8 +104,8 @@ class Reader:
         open_: list[str] = []
         while True:
             token = self._peek()
-            if token.kind == "end" or token.text == "::":
-                break
+            if token.kind == "end" or (token.text == "::" and self._fortran):
+                break  # C++ has names with their namespaces
             if token.kind == "mark":
                 if token.text in _OPENING:
                     open_.append(_OPENING[token.text])

@@ -37,7 +37,7 @@ from homing.translate.front.c_pragmas import pragmas_of
 from homing.translate.front.c_quiet import quiet_calls
 from homing.translate.front.cxx import INPUT, OUTPUT, REFERENCES, Unlike, children, qualified
 from homing.translate.front.includes import check_includes
-from homing.translate.front.libclang import ARRAYS, MACROS, other_headers, raising_callbacks, survives
+from homing.translate.front.libclang import ARRAYS, MACROS, other_headers, raising_callbacks, sizes, survives
 from homing.translate.front.libclang import index as clang_index
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
@@ -281,7 +281,10 @@ class _Builder(Loops):
         at = name_at + len(name)
         if text[name_at:at] == name:
             before = text[declarator(text, begin, name_at) : name_at].rstrip()
-            if before.endswith(("*", "restrict", "const")) and "*" in before:
+            if before.endswith("auto") and kind.get_canonical().kind is TypeKind.POINTER:
+                pointer, kind = True, kind.get_canonical()  # `auto a = new double[n][8]`
+                bounds += [Bound("0", str(size - 1)) for size in sizes(kind.get_pointee())]
+            elif before.endswith(("*", "restrict", "const")) and "*" in before:
                 pointer = True
                 closed = re.compile(r"\s*\)").match(text, at)
                 in_brackets = re.search(r"\(\s*\*[\s\w]*$", before) is not None

@@ -143,7 +143,7 @@ def _dimensions(kind: Type) -> tuple[str, str] | None:
             kind = kind.element_type
             continue
         declared = kind.get_declaration()
-        if declared.kind is not CursorKind.TYPEDEF_DECL:
+        if declared.kind not in (CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_DECL):
             break
         under = declared.underlying_typedef_type
         if under.get_canonical().kind is not TypeKind.CONSTANTARRAY:
@@ -152,6 +152,8 @@ def _dimensions(kind: Type) -> tuple[str, str] | None:
         if declared.spelling not in words:
             return None
         behind = words[words.index(declared.spelling) + 1 :]
+        if declared.kind is CursorKind.TYPE_ALIAS_DECL:  # `using row = double[8]`
+            behind = behind[behind.index("[") :] if "[" in behind else []
         if behind[:1] == ["["]:
             sides += "".join(_spaced(behind))
         elif under.kind not in _NAMED:

@@ -36,6 +36,13 @@ MACROS = frozenset(
 )
 
 
+def sizes(kind: cindex.Type) -> Iterator[int]:
+    """Those of an array whose sizes are numbers, one a dimension."""
+    while kind.kind is cindex.TypeKind.CONSTANTARRAY:
+        yield kind.element_count
+        kind = kind.element_type.get_canonical()
+
+
 @lru_cache(maxsize=1)
 def index() -> cindex.Index:
     places = [

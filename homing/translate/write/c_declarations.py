@@ -31,6 +31,8 @@ from homing.translate.write.writer import RoutineText
 #: What takes memory that nothing else has a name for, or none.
 _OWN_MEMORY = re.compile(r"^\W*(0|NULL|nullptr)\W*$|\b(malloc|calloc|aligned_alloc|valloc|memalign|new)\b")
 _NO_MEMORY = re.compile(r"^\W*(0|NULL|nullptr)\W*$|^\(\s*void\s*\*\s*\)\s*0$")
+#: A pointer's own, in front of its name.
+_QUALIFIERS = re.compile(r"\*(?:\s|\b(?:const|restrict|__restrict|volatile)\b)*\Z")
 _KINDS = {
     d.Kind.STAR: "HOMING_STAR",
     d.Kind.BLOCK: "HOMING_BLOCK",
@@ -269,7 +271,8 @@ class CDeclarations(RoutineText):
 
     def _made(self, array: Array, declare: bool) -> list[str]:
         """The name is used, even where regions alone use the array, by the names of its parts."""
-        used = [] if array.declaration.storage == "pointer" else [f"(void){array.name};"]
+        of_file = array.declaration.storage == "pointer" and self.routine.module
+        used = [] if of_file else [f"(void){array.name};"]
         return [*self._create(array, declare), *self._values(array), *used]
 
     def _values(self, array: Array) -> list[str]:
@@ -347,8 +350,7 @@ class CDeclarations(RoutineText):
                     )
                     self.problems.append((declaration.begin, declaration.end, reason))
                 begin = declaration.end - len(declaration.initial)
-                nowhere = self.language.whole(declaration.name, "homing_nowhere()")
-                self.edits.replace(begin, declaration.end, nowhere)
+                self.edits.replace(begin, declaration.end, self._nowhere(declaration))
             return
         if not self.routine.module and not self.routine.main:
             reason = "a distributed array of a function: take memory with malloc, or declare it in main"
@@ -376,6 +378,20 @@ class CDeclarations(RoutineText):
             self._to_pointer(one)
         if array.name in self.routine.included:
             self._renamed(array)
+
+    def _nowhere(self, declaration: Declaration) -> str:
+        """The first value of a pointer, which gets others and so is no constant."""
+        text, start = self.source.text, declaration.statement_begin
+        automatic = re.search(r"\bauto\b", text[start : declaration.begin])
+        if not automatic:
+            found = _QUALIFIERS.search(text, 0, declaration.begin)
+            start = found.start() if found else declaration.begin
+        for const in re.finditer(r"\bconst\b", text[start : declaration.begin]):
+            self.edits.replace(start + const.start(), start + const.end(), "")
+        if not automatic:
+            return self.language.whole(declaration.name, "homing_nowhere()")
+        sides = "".join(f"[{shifted(one.upper or '', 1)}]" for one in declaration.bounds[1:])
+        return f"({declaration.type} {f'(*){sides}' if sides else '*'})homing_nowhere()"
 
     def _to_pointer(self, declaration: Declaration) -> None:
         text, name = self.source.text, declaration.spelling
