@@ -277,7 +277,34 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize("program", [BYTES, PIECES, VALUES])
+#: What an extent is made of changes later; pointers that are constants; arrays that only regions use.
+LATER = """#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    int n = 40, at[40];
+    double s = 0, *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
+    double *const c = malloc(n * sizeof *c), *restrict const d = malloc(n * sizeof *d);
+    double (*const m)[4] = malloc(n * sizeof *m);
+#pragma homing distribute a[block] extent(n), b[block] extent(n), c[block] extent(n), d[block] extent(n)
+#pragma homing distribute m[block][*] extent(n, 4)
+#pragma omp parallel for
+    for (int i = 0; i < 40; i++) a[i] = i;
+#pragma omp parallel for
+    for (int i = 0; i < 40; i++) { c[i] = i; d[i] = 1; m[i][2] = 2; }
+    for (int i = 0; i < 40; i++) at[i] = 39 - i;
+    n = 7;
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) b[i] = a[at[i]] + a[i + 1];
+    for (int i = 0; i < n; i++) s += b[i];
+    printf("%g %g\\n", s, c[39] + d[3] + m[8][2]);
+    free(a); free(b); free(c); free(d); free(m);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("program", [BYTES, PIECES, VALUES, LATER])
 def test_bytes_and_initial_values(workshop: Workshop, tmp_path: Path, program: str) -> None:
     source = tmp_path / "p.c"
     source.write_text(program)

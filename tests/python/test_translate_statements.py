@@ -1,6 +1,6 @@
 """Fortran: ATOMIC CAPTURE; whole arrays and several parts that are read in regions; heads of serial code that
 read elements, and jumps out of code that works on gathered arrays; ALIGN with another module's array;
-type-bound procedures."""
+type-bound procedures; bounds of variables that change, and inquiries in calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = [(name, target) for name in NAMES for target in ("spmd", "mpi")]
 PROCEDURES = [
     (name, target) for name in ("aligned_elsewhere.f90", "bound_calls.f90") for target in ("spmd", "pages")
 ]
-PROCEDURES.append(("passed_both.f90", "pages"))
+PROCEDURES += [("passed_both.f90", "pages"), ("own_bounds.f90", "spmd")]
 
 
 @pytest.mark.parametrize(("name", "target"), CASES + PROCEDURES)

@@ -30,9 +30,8 @@ class CWriter(CThreadLoops):
     """Loops, regions and what stands in them."""
 
     def whole(self, array: Array, dimension: int) -> tuple[str, str]:
-        bounds = array.declaration.bounds
-        if dimension < len(bounds) and array.routine is self.routine and bounds[dimension].upper is not None:
-            return bounds[dimension].lower, bounds[dimension].upper or ""
+        if declared := self.declared(array, dimension):
+            return declared
         layout = self.layout(array)
         return f"homing_lower({layout}, {dimension})", f"homing_upper({layout}, {dimension})"
 

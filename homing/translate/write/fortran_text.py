@@ -70,11 +70,8 @@ class FortranText(RoutineText):
         return f"int({text}, homing_long)"
 
     def whole(self, array: Array, dimension: int) -> tuple[str, str]:
-        bounds = array.declaration.bounds
-        if dimension < len(bounds):
-            bound = bounds[dimension]
-            if not bound.deferred and bound.upper is not None and array.routine is self.routine:
-                return bound.lower, bound.upper
+        if declared := self.declared(array, dimension):
+            return declared
         layout = self.layout(array)
         return f"homing_lower({layout}, {dimension})", f"homing_upper({layout}, {dimension})"
 

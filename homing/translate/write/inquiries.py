@@ -1,5 +1,6 @@
 """size(a), lbound(a, 1), ubound(a, 1) in parallel regions: there `a` is a thread's part, and they ask for the
-whole. They become the bounds that the array was declared with, or those that its layout has."""
+whole. They become the bounds that the array was declared with, or those that its layout has. So do those of
+statements that pass an array on (`call step(a, size(a))`), which it may stay in parts for."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from homing.translate.tree import Construct, Loop, Reference, Routine, Statement
 
 #: (lower, upper) of a dimension of the whole array, as text.
 Bounds = Callable[[Array, int], tuple[str, str]]
+_INQUIRIES = ("size", "lbound", "ubound")
 
 
 def settle(routine: Routine, arrays: Mapping[str, Array], whole: Bounds, edits: Edits, inside: bool) -> None:
-    """Replace the inquiries about distributed arrays in regions and in loop bounds. inside: the routine is
-    called in regions."""
+    """Replace the inquiries about distributed arrays in regions, in loop bounds and beside arrays that are
+    passed on. inside: the routine is called in regions."""
     if not arrays:
         return
     regions = [n for n in walk(routine.body) if isinstance(n, Construct) and n.parallel]
@@ -23,7 +25,7 @@ def settle(routine: Routine, arrays: Mapping[str, Array], whole: Bounds, edits: 
     for statement in statements(routine.body):
         parallel = inside or any(r.begin <= statement.begin < r.end for r in regions)
         loop = loops.get(id(statement))
-        if parallel or loop is not None:
+        if parallel or loop is not None or _passes(statement, arrays):
             for call, asked in list(_inquiries(statement, arrays)):
                 text = _answer(call, arrays[asked.name], whole)
                 if text is not None and _put(call, text, loop, routine, edits):
@@ -31,11 +33,18 @@ def settle(routine: Routine, arrays: Mapping[str, Array], whole: Bounds, edits: 
                     statement.references = kept
 
 
+def _passes(statement: Statement, arrays: Mapping[str, Array]) -> bool:
+    return any(
+        one.name in arrays and one.argument_of is not None and one.argument_of not in _INQUIRIES
+        for one in statement.references
+    )
+
+
 def _inquiries(statement: Statement, arrays: Mapping[str, Array]) -> list[tuple[Reference, Reference]]:
     """The calls, and the arrays that they ask about."""
     found = []
     for asked in statement.references:
-        if asked.name in arrays and asked.argument_of in ("size", "lbound", "ubound"):
+        if asked.name in arrays and asked.argument_of in _INQUIRIES:
             calls = [
                 r
                 for r in statement.references

@@ -10,12 +10,14 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from homing.translate.affine import affine
+from homing.translate.affine import affine, names_in
+from homing.translate.directives import model as d
 from homing.translate.names import added
 from homing.translate.openmp import Reduction, clause_text
 from homing.translate.plan import clauses as table
 from homing.translate.plan.array import Array
 from homing.translate.plan.arrays import Distributions
+from homing.translate.plan.effects import Act, What
 from homing.translate.plan.model import Box, Exchange, Follow, LastValues, LocalIndex, LoopPlan, SinglePlan
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Executable, Loop, OpenMP, Reference, Routine, Statement
@@ -127,9 +129,31 @@ class RoutineText:
         self.problems: list[tuple[int, int, str]] = []
         self.anew: list[tuple[Executable, Array, Array]] = []
         self.calls_runtime = False
+        self._acts: list[Act] | None = None  # what the routine writes; found out once
 
     def layout(self, array: Array | str) -> str:
         return added(f"hm_layout_{array if isinstance(array, str) else array.name}")
+
+    def declared(self, array: Array, dimension: int) -> tuple[str, str] | None:
+        """The bounds that an array of this routine was declared with, unless something has changed since it
+        was made what they are made of."""
+        bounds = array.declaration.bounds
+        if dimension >= len(bounds) or array.routine is not self.routine:
+            return None
+        bound, c = bounds[dimension], self.source.form is d.Form.C
+        if bound.upper is None or (bound.deferred and not c):
+            return None
+        since = 0
+        if c and array.origin is not None:
+            said = array.origin.source
+            since = self.source.offset(said.end_line, said.end_column)
+        text = f"{bound.lower} {bound.upper}"
+        names = names_in(text if c else text.lower())
+        if self._acts is None:
+            acts = self.distributions.effects.acts(self.routine, self.routine.body)
+            self._acts = [act for act in acts if act.what is What.WRITE]
+        changed = any(act.name in names and act.begin >= since for act in self._acts)
+        return None if changed else (bound.lower, bound.upper)
 
     def layout_before(self, array: Array) -> str:
         """The layout of an array that is being dealt out anew."""
