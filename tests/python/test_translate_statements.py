@@ -74,3 +74,55 @@ def test_what_cannot_be_told_is_refused(tmp_path: Path, here: str, tail: str, re
     with pytest.raises(TranslationError) as caught:
         translate([str(source)], Options("spmd"))
     assert reason in str(caught.value)
+
+
+REGION = """program p
+  use omp_lib
+  implicit none
+  integer :: a(30), x, i, me, low
+!$homing distribute a(block)
+  a = 1
+!$omp parallel private(x, i, me, low)
+  me = omp_get_thread_num()
+  HERE
+!$omp end parallel
+end program
+"""
+C_REGION = """static int a[30];
+#pragma homing distribute a[block]
+int main(void) {
+    int s = 0;
+#pragma omp parallel reduction(+ : s)
+    {
+        HERE
+    }
+    return s;
+}
+"""
+OFTEN, BRACES = "threads may come here differently often", "put the statement in braces"
+
+
+@pytest.mark.parametrize(
+    "text, here, reason",
+    [
+        (REGION, "if (me == 0) then\n x = a(3)\n end if", OFTEN),
+        (REGION, "low = 2*me\n do i = low, 9\n x = a(i)\n end do", OFTEN),
+        (REGION, "do i = 1, 9\n x = a(i)\n if (i > me) exit\n end do", OFTEN),
+        (REGION, "!$omp do\n do i = 1, 9\n x = i\n end do\n do while (x < 9)\n x = a(3)\n end do", OFTEN),
+        (REGION, "do i = 1, 9\n x = a(i)\n if (x > 1) exit\n end do", None),
+        (C_REGION, "for (int i = 0; i < 30; i++) s += a[i];", BRACES),
+        (C_REGION, "for (int i = 0; i < 30; i++)\ns += a[i];", BRACES),
+        (C_REGION, "for (int i = 0; i < 30; i++) {\ns += a[i];\n}", None),
+    ],
+)
+def test_elements_that_the_threads_of_a_region_read(
+    tmp_path: Path, text: str, here: str, reason: str | None
+) -> None:
+    source = tmp_path / ("p.c" if text is C_REGION else "p.f90")
+    source.write_text(text.replace("HERE", here))
+    if reason is None:
+        assert translate([str(source)], Options("spmd")).outputs[0].changed
+        return
+    with pytest.raises(TranslationError) as caught:
+        translate([str(source)], Options("spmd"))
+    assert reason in str(caught.value)

@@ -1,4 +1,5 @@
-! Bounds whose variables change behind the declaration, and inquiries beside arrays that are passed on.
+! Bounds whose variables change behind the declaration, inquiries beside arrays that are passed on, and elements
+! that each thread reads by its number.
 module kernels
   implicit none
 contains
@@ -59,9 +60,10 @@ contains
 end module
 program own_bounds
   use kernels
+  use omp_lib, only: omp_get_thread_num
   implicit none
   real(8), allocatable :: u(:), w(:, :)
-  integer :: i, j, n, at(40)
+  integer :: i, j, n, at(40), me, wrong
   !$homing distribute u(block), w(*, block)
   allocate (u(30), w(4, 12))
   !$omp parallel do
@@ -84,4 +86,16 @@ program own_bounds
   n = 40
   at = [(41 - i, i=1, 40)]
   call changes(n, at)
+  !$omp parallel do
+  do i = 1, size(u)
+    u(i) = i
+  end do
+  wrong = 0
+  !$omp parallel private(me, j) reduction(+:wrong)
+  me = omp_get_thread_num()
+  do j = 1, 2
+    if (nint(u(me + j)) /= me + j) wrong = wrong + 1
+  end do
+  !$omp end parallel
+  print *, wrong
 end program

@@ -18,6 +18,7 @@ from homing.translate.plan.boxes import Site
 from homing.translate.plan.clauses import Place
 from homing.translate.plan.effects import What, others
 from homing.translate.plan.model import ReadPlan
+from homing.translate.plan.threads_differ import Differing
 from homing.translate.positions import Problem
 from homing.translate.targets.communication import Communication
 from homing.translate.targets.owned_loops import OwnedLoops
@@ -38,6 +39,7 @@ from homing.translate.tree import (
     statements,
     walk,
 )
+from homing.translate.write.lines_apart import crowded
 from homing.translate.write.planned_text import broadcast_lines
 from homing.translate.write.writer import Region
 
@@ -272,8 +274,20 @@ class Parts:
                         "a distributed array in a later condition: read it into a variable",
                     )
                 self._region_reads(head, region)
+        before = region.uneven
+        region.uneven |= self._differing(region).uneven(node)
         for body in self.serial.bodies(node):
             self.in_region(body, region)
+        region.uneven = before
+
+    def _differing(self, region: Region) -> Differing:
+        """What is not the same in all threads."""
+        if region.differing is None:
+            construct = region.construct
+            own = construct.directive.listed("private", "reduction") if construct else set()
+            nodes = construct.body if construct else self.work.routine.body
+            region.differing = Differing(nodes, frozenset(region.private | own))
+        return region.differing
 
     def _region_construct(self, node: Construct, region: Region, touches: bool) -> None:
         directive = node.directive
@@ -434,8 +448,17 @@ class Parts:
                     "a whole distributed array, read by every thread",
                 )
                 return
+        if region.uneven:
+            reason = "threads may come here differently often, and all of them take part in bringing elements"
+            self.work.wrong(statement.begin, statement.end, f"{reason}: read them before")
+            return
+        if crowded(self.work.routine, statement, statement, lambda _: False):
+            reason = "elements that every thread reads are brought before: put the statement in braces"
+            self.work.wrong(statement.begin, statement.end, f"{reason}, on lines of their own")
+            return
         sites = [site.sectioned(self.work.arrays[site.reference.name].rank) for site in sites]
-        found = self.exchange.broadcasts(sites, frozenset(self.work.arrays))
+        varying = frozenset(self.work.arrays) | self._differing(region).names
+        found = self.exchange.broadcasts(sites, varying)
         self.work.steps.append(ReadPlan(self.work.place(statement.begin), self.work.routine.name, found))
         self.work.before(statement.begin, broadcast_lines(self.work.writer, region, found))
 

@@ -19,6 +19,7 @@ from homing.translate.plan.array import Array
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.effects import Act, What
 from homing.translate.plan.model import Box, Exchange, Follow, LastValues, LocalIndex, LoopPlan, SinglePlan
+from homing.translate.plan.threads_differ import Differing
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Executable, Loop, OpenMP, Reference, Routine, Statement
 from homing.translate.write.rank_reductions import combined
@@ -51,6 +52,8 @@ class Region:
     passed: set[str] = field(default_factory=set)  # what a loop has copies of, though the region shares it
     written: frozenset[str] = frozenset()  # whatever is written in it
     reductions: list[Reduction] = field(default_factory=list)
+    differing: Differing | None = None  # what is not the same in all threads; None: not looked at
+    uneven: bool = False  # may threads come differently often to what is translated now?
     together: set[tuple[str, int, str, int]] = field(default_factory=set)  # layouts assumed to be cut alike
 
     def add(self, local: Local) -> str:

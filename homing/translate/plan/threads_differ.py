@@ -1,0 +1,84 @@
+"""Where the threads of a region may go ways of their own: code that only some of them come to, or not all
+equally often, because it depends on the number of the thread or on what its own iterations have computed.
+
+All threads take part in bringing elements that a statement of the region reads. Where some do not come, the
+others would wait for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from homing.translate.tree import (
+    Access,
+    Branch,
+    Construct,
+    Kind,
+    Loop,
+    Node,
+    Statement,
+    statements,
+    walk,
+)
+
+_ASKS = frozenset({"omp_get_thread_num"})
+_OF_ONE = frozenset({"single", "master", "masked", "critical", "sections", "section", "task", "ordered"})
+
+
+class Differing:
+    """The private variables of a region whose values may not be the same in all threads. private: names of
+    which each thread has its own; counters of loops are such, too."""
+
+    def __init__(self, nodes: Sequence[Node], private: frozenset[str]) -> None:
+        self.names: set[str] = set()
+        self._private = private | {
+            one.variable for one in walk(list(nodes)) if isinstance(one, Loop) and one.variable
+        }
+        count = -1
+        while count != len(self.names):
+            count = len(self.names)
+            self._collect(nodes, False)
+
+    def uneven(self, node: Loop | Branch) -> bool:
+        """May threads come to its body differently often?"""
+        if isinstance(node, Branch):
+            return any(self._differs(head) for head, _ in node.arms)
+        return self._differs(node.head) or any(
+            self._differs(one) if isinstance(one, Statement) else isinstance(one, Branch) and self.uneven(one)
+            for one in walk(node.body)
+            if not isinstance(one, Loop | Construct)
+            and any(inner.kind is Kind.JUMP for inner in statements([one]))
+        )
+
+    def _differs(self, statement: Statement) -> bool:
+        used = {one.name for one in statement.references if one.access is not Access.WRITE}
+        return bool((used & (self.names | _ASKS)) or (_ASKS & set(statement.calls)))
+
+    def _wrote(self, names: frozenset[str]) -> None:
+        self.names |= names & self._private
+
+    def _collect(self, nodes: Sequence[Node], apart: bool) -> None:
+        """apart: do the threads do this each on its own?"""
+        for node in nodes:
+            if isinstance(node, Statement):
+                if apart or self._differs(node):
+                    given = (one.name for one in node.references if one.access is not Access.READ)
+                    self._wrote(node.writes | frozenset(given))
+            elif isinstance(node, Loop):
+                own = apart or self.uneven(node)
+                if own and node.variable:
+                    self._wrote(frozenset({node.variable}))
+                self._collect(node.body, own)
+            elif isinstance(node, Branch):
+                own = apart or self.uneven(node)
+                for _, body in node.arms:
+                    self._collect(body, own)
+            elif isinstance(node, Construct):
+                own = apart or node.worksharing or node.directive.name in _OF_ONE
+                before = set(self.names)
+                if node.worksharing and isinstance(node.body[0], Loop) and node.body[0].variable:
+                    self._wrote(frozenset({node.body[0].variable}))
+                self._collect(node.body, own)
+                if node.directive.name == "single":
+                    for directive in (node.directive, node.closing):
+                        self.names -= (directive.listed("copyprivate") if directive else set()) - before
