@@ -57,6 +57,18 @@ contains
     integer(8), intent(in) :: count
     print *, low, high, extents, count, size(x)
   end subroutine
+  subroutine check(a, n, at, wrong)
+    integer, intent(in) :: n, at
+    real(8), intent(in) :: a(n)
+    integer, intent(inout) :: wrong
+    if (nint(a(at)) /= at) wrong = wrong + 1
+  end subroutine
+  subroutine checked(a, n, me, wrong)
+    integer, intent(in) :: n, me
+    real(8), intent(in) :: a(n)
+    integer, intent(inout) :: wrong
+    call check(a, n, me + 1, wrong)
+  end subroutine
 end module
 program own_bounds
   use kernels
@@ -96,6 +108,8 @@ program own_bounds
   do j = 1, 2
     if (nint(u(me + j)) /= me + j) wrong = wrong + 1
   end do
+  call check(u, 30, 2, wrong)
+  call checked(u, 30, me, wrong)
   !$omp end parallel
   print *, wrong
 end program

@@ -7,7 +7,7 @@ others would wait for ever.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from homing.translate.tree import (
     Access,
@@ -16,6 +16,7 @@ from homing.translate.tree import (
     Kind,
     Loop,
     Node,
+    Routine,
     Statement,
     statements,
     walk,
@@ -27,10 +28,12 @@ _OF_ONE = frozenset({"single", "master", "masked", "critical", "sections", "sect
 
 class Differing:
     """The private variables of a region whose values may not be the same in all threads. private: names of
-    which each thread has its own; counters of loops are such, too."""
+    which each thread has its own; counters of loops are such, too. given: what differs from the start."""
 
-    def __init__(self, nodes: Sequence[Node], private: frozenset[str]) -> None:
-        self.names: set[str] = set()
+    def __init__(
+        self, nodes: Sequence[Node], private: frozenset[str], given: frozenset[str] = frozenset()
+    ) -> None:
+        self.names: set[str] = set(given)
         self._private = private | {
             one.variable for one in walk(list(nodes)) if isinstance(one, Loop) and one.variable
         }
@@ -82,3 +85,46 @@ class Differing:
                 if node.directive.name == "single":
                     for directive in (node.directive, node.closing):
                         self.names -= (directive.listed("copyprivate") if directive else set()) - before
+
+
+def of_region(routine: Routine, construct: Construct) -> Differing:
+    """What differs in a parallel region."""
+    own = construct.directive.listed("private", "firstprivate", "lastprivate", "reduction")
+    for name, places in routine.places.items():
+        if any(construct.begin <= place < construct.end for place in places):
+            own.add(name)
+    return Differing(construct.body, frozenset(own))
+
+
+def of_procedure(
+    routine: Routine,
+    every: Sequence[Routine],
+    inside: Callable[[Routine], bool],
+    seen: frozenset[str] = frozenset(),
+) -> Differing:
+    """What differs in a procedure that is called inside regions: what its callers give it, and what comes of
+    that. inside: is a procedure called inside regions?"""
+    given: set[str] = set()
+    seen |= {routine.name}
+    for caller in every:
+        regions = [one for one in walk(caller.body) if isinstance(one, Construct) and one.parallel]
+        for statement in statements(caller.body) if caller.name not in seen else ():
+            if not any(one.argument_of == routine.name for one in statement.references):
+                continue
+            around = next((one for one in regions if one.begin <= statement.begin < one.end), None)
+            if around is not None:
+                given |= _given(routine, statement, of_region(caller, around).names)
+            elif inside(caller):
+                given |= _given(routine, statement, of_procedure(caller, every, inside, seen).names)
+    own = (name for name, declared in routine.declarations.items() if not declared.bounds)
+    return Differing(routine.body, frozenset(own), frozenset(given))
+
+
+def _given(callee: Routine, statement: Statement, names: set[str]) -> set[str]:
+    """The dummy arguments that get what differs; where expressions have it, all that get expressions."""
+    passed = [one for one in statement.references if one.argument_of == callee.name]
+    found = {one.argument_index for one in passed if one.name in names}
+    beside = {one.name for one in statement.references if one.argument_of is None}
+    if beside & (names | _ASKS) or _ASKS & set(statement.calls):
+        found |= set(range(len(callee.arguments))) - {one.argument_index for one in passed}
+    return {callee.arguments[index] for index in found if index < len(callee.arguments)}

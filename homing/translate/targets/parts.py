@@ -18,7 +18,7 @@ from homing.translate.plan.boxes import Site
 from homing.translate.plan.clauses import Place
 from homing.translate.plan.effects import What, others
 from homing.translate.plan.model import ReadPlan
-from homing.translate.plan.threads_differ import Differing
+from homing.translate.plan.threads_differ import Differing, of_procedure, of_region
 from homing.translate.positions import Problem
 from homing.translate.targets.communication import Communication
 from homing.translate.targets.owned_loops import OwnedLoops
@@ -283,10 +283,12 @@ class Parts:
     def _differing(self, region: Region) -> Differing:
         """What is not the same in all threads."""
         if region.differing is None:
-            construct = region.construct
-            own = construct.directive.listed("private", "reduction") if construct else set()
-            nodes = construct.body if construct else self.work.routine.body
-            region.differing = Differing(nodes, frozenset(region.private | own))
+            if region.construct is not None:
+                region.differing = of_region(self.work.routine, region.construct)
+            else:
+                known = self.work.distributions
+                every = [one for unit in known.units for one in unit.routines]
+                region.differing = of_procedure(self.work.routine, every, known.inside)
         return region.differing
 
     def _region_construct(self, node: Construct, region: Region, touches: bool) -> None:
