@@ -108,7 +108,6 @@ program own_bounds
   do j = 1, 2
     if (nint(u(me + j)) /= me + j) wrong = wrong + 1
   end do
-  call check(u, 30, 2, wrong)
   call checked(u, 30, me, wrong)
   !$omp end parallel
   print *, wrong

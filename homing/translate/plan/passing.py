@@ -115,10 +115,10 @@ class Passing:
                 if array is None or reference.argument_index >= len(callee.arguments):
                     continue
                 dummy = callee.arguments[reference.argument_index]
+                inside |= id(routine) in self.in_regions
                 # One that only says how its argument is distributed gets it in parts, too.
                 if not (self._needs(callee, inside) or dummy in self.of(callee)):
                     continue
-                inside |= id(routine) in self.in_regions
                 changed |= self._pass(routine, reference, array, callee, dummy, inside)
             if changed and rounds < 10_000:
                 waiting.extend(r for unit in self.units for r in unit.routines if r not in waiting)
