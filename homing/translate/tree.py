@@ -49,6 +49,8 @@ class Reference:
     argument_of: str | None = None  # the procedure, and which argument (from 0)
     argument_index: int = 0
     value_used: bool = False  # C: the procedure returns an address, with which something is done
+    #: C: the calls (and which argument) that get more than a number of it beside others, inner ones first.
+    given_to: tuple[tuple[str, int], ...] = ()
     argument_keyword: str | None = None  # Fortran: the dummy's name, where it is given
     component_of: str | None = None  # Fortran: a component of it is passed to this procedure
     intrinsic: bool = False  # Fortran: a function of the language, not the program's

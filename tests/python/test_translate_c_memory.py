@@ -389,7 +389,12 @@ def test_memory_of_calloc_is_zero(workshop: Workshop, tmp_path: Path, declared: 
 
 VALUE = "the value of '{}' may be the address of what it gets, here the distributed 'u': parts have others"
 KEEPS = "'keep' keeps the address of what it gets, here the distributed 'u': parts have others"
+MAY = (
+    "'{}' is in no file given, and may keep the address of what it gets, here the distributed 'u': "
+    "parts have others"
+).format
 STRUCT = "struct s { double *p; };\n"
+OWN = "static double *g; static void own(double *p) { g = p; }"
 #: Functions by which an address outlives the statement, and those that only work with it.
 OUTLIVES = [
     ("", "double *p = memset(u, 0, 800); p[3] = 4;", VALUE.format("memset")),
@@ -443,6 +448,24 @@ OUTLIVES = [
      "void (*keep)(double *) = own; keep(u);", KEEPS),
     ("static double *g; void own(double *p, int n) { g = p + n; } void (*other)(double *, int) = own;\n"
      "static void less(double *p) { *p = 3; }", "void (*keep)(double *) = less; keep(u);", None),
+    (f"{OWN} static void keep(double *p) {{ own(p + 1); }}", "keep(u);", KEEPS),
+    (f"{OWN} static double *at(double *p) {{ return &p[1]; }}\n"
+     "static void keep(double *p) { own(at((double *)((char *)p + 8))); }", "keep(u);", KEEPS),
+    (f"{OWN} static double sum(double *p) {{ return *p; }}\n"
+     "static double keep(double *p) { double q[3]; own(q + (int)p[1]); return sum(p + 1) + sum(&p[2]); }",
+     "s += keep(u);", None),
+    (f"{STRUCT}{OWN} static void own_of(struct s *z) {{ own(z->p); }}\n"
+     "static void keep(double *p) { struct s z = { p }; own_of(&z); }", "keep(u);", KEEPS),
+    (STRUCT + "static struct s g; static void own(struct s z) { g = z; }\n"
+     "static void keep(double *p) { own((struct s){ p }); }", "keep(u);", KEEPS),
+    ("static double *g; static void own(double **p) { g = p[0]; }\n"
+     "static void keep(double *p) { double *q = p + 1; own(&q); }", "keep(u);", KEEPS),
+    (STRUCT + "static double own(struct s *z) { return z->p[0]; }\n"
+     "static double keep(double *p) { struct s z; z.p = p; return own(&z); }", "s += keep(u);", None),
+    ("int MPI_Isend(const void *p, int n, int to, int *r);", "MPI_Isend(u, n, 1, &ok);", MAY("MPI_Isend")),
+    ("void field_attach(double *p, int n);", "field_attach(u, n);", MAY("field_attach")),
+    ("int MPI_Send(const void *p, int n, int to); void detach(double *p, int n);\n"
+     "static void attach(double *p) { *p = 3; }", "MPI_Send(u, n, 1), detach(u, n), attach(u);", None),
 ]  # fmt: skip
 
 
@@ -457,6 +480,19 @@ def test_addresses_that_functions_keep(tmp_path: Path, before: str, line: str, r
     with pytest.raises(TranslationError) as error:
         translate([str(source)], Options("spmd"))
     assert reason in [problem.reason for problem in error.value.problems]
+
+
+def test_what_an_external_procedure_of_fortran_keeps(tmp_path: Path) -> None:
+    lines = (
+        "program p\nreal a(9)\ninteger r, e\n!$homing distribute a(block)\ncall mpi_{}(a, 9, 1, r, e)\nend\n"
+    )
+    (tmp_path / "p.f90").write_text(lines.format("send"))
+    translate([str(tmp_path / "p.f90")], Options("spmd"))
+    (tmp_path / "p.f90").write_text(lines.format("isend"))
+    with pytest.raises(
+        TranslationError, match="may keep the address of what it gets, here the distributed 'a'"
+    ):
+        translate([str(tmp_path / "p.f90")], Options("spmd"))
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,9 @@ class Accesses:
                         access = Access.OTHER
                 if access is Access.READ and cursor.type.kind in _POINTERS:
                     access = Access.OTHER  # where the elements are, for whoever gets it
-                found.append(Reference(name, begin, begin + len(name), end, None, access, conditional))
+                made = Reference(name, begin, begin + len(name), end, None, access, conditional)
+                made.confined = access is Access.READ and is_number(cursor.type)
+                found.append(made)
         elif kind is CursorKind.MEMBER_REF_EXPR:
             count = len(found)
             for child in cursor.get_children():
@@ -223,9 +225,10 @@ class Accesses:
         changed = cxx.by_reference(cursor) if self.places.source.cxx else frozenset[int]()
         used = cursor.hash not in self.unused and _gives_address(cursor)
         for index, argument in enumerate(cxx.arguments(cursor)):
-            inner = strip(argument)
+            inner, first = strip(argument), len(found)
             if index in changed:
                 self.expression(inner, found, Access.OTHER, conditional, into)
+                _given_to(found[first:], name, index)
                 continue
             while inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
                 inner = strip(list(inner.get_children())[-1])
@@ -247,6 +250,7 @@ class Accesses:
                 found[count].argument_of = name
                 found[count].argument_index = index
                 found[count].value_used = used
+            _given_to(found[first:], name, index)
 
     def _piece(
         self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement
@@ -355,6 +359,13 @@ class Accesses:
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)
+
+
+def _given_to(found: Sequence[Reference], function: str, index: int) -> None:
+    """Note which references an argument may have the addresses of, but not as the whole of it."""
+    for one in found:
+        if not one.confined and (one.argument_of, one.argument_index) != (function, index):
+            one.given_to += ((function, index),)
 
 
 def function_type(kind: Type) -> str:

@@ -7,7 +7,7 @@ region calls gets a part. An address that outlives the call would mean memory th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from homing.translate.directives.model import Form
@@ -22,6 +22,20 @@ _FIRST = frozenset(
     f"{word}{name}" for word in ("", "__builtin_") for name in ("memcpy", "memmove", "memset", "strcpy")
 ) | {"strncpy", "strcat", "strncat", "fgets"}
 _MEMORY = frozenset({"malloc", "calloc", "aligned_alloc", "realloc"})
+#: Functions of libraries that have an address still when they have returned: until something else is called
+#: (MPI's, FFTW's, what runs at the same time), or for good (C's streams and environment).
+_LIBRARIES = re.compile(
+    r"P?MPI_(?:I[a-z]\w*|File_i(?:read|write)\w*|\w+_init|R?(?:Put|Get|(?:Get_)?Accumulate)|Win_(?:create|attach)"
+    r"|Buffer_attach)(?:_c)?"
+    r"|d?fftw[fl]?_(?:mpi_)?plan_\w+|\w+Async|pthread_create|thrd_create|setv?buf|setbuffer|fmemopen|putenv"
+    r"|tsearch|shmem_\w+_nbi",
+    re.IGNORECASE,
+)
+#: Functions of others whose names say so: attach_field, bufferRegister.
+_KEEPS = r"(?:[Aa]ttach|[Bb]ind|[Rr]egister|[Ii]send|[Ii]recv|[Aa]sync)"
+_SAY_SO = re.compile(
+    rf"{_KEEPS}(?:_\w*|[A-Z0-9]\w*)?|\w*(?:_|[a-z0-9](?=[A-Z])){_KEEPS}(?:_\w*|[A-Z0-9]\w*)?"
+)
 #: `z.p->`, behind the name.
 _DEEPER = re.compile(r"(?:\s*(?:\.\s*\w+|\[[^\]]*\]))*\s*->")
 
@@ -38,36 +52,74 @@ def addresses_kept(units: Sequence[Unit], distributions: Distributions) -> Itera
     """Calls that give a distributed array to such a function."""
     every = [one for unit in units if unit.form is Form.C for one in unit.routines if not one.module]
     known = _known(every, distributions.routines)
-    for routine in every:
+    seen = distributions.routines.keys() | {
+        name for unit in units if unit.form is Form.C for one in unit.routines[:1] for name in one.freeing
+    }
+    for routine in (one for unit in units for one in unit.routines):
         arrays = distributions.of(routine)
         for statement in statements(routine.body) if arrays else ():
             for reference in statement.references:
-                function = reference.argument_of
-                if function is None or reference.name not in arrays or function in FREES:
+                if reference.name not in arrays or reference.argument_of in FREES:
                     continue
-                reason = None
-                if _stores(reference, statement, known, distributions.routines):
-                    reason = f"'{function.removeprefix('*')}' keeps the address of what it gets"
-                elif _returns(reference, known):
-                    reason = f"the value of '{function.removeprefix('*')}' may be the address of what it gets"
+                if routine.source.form is Form.C:
+                    reason = _reason(routine, reference, statement, known, distributions.routines, seen)
+                else:
+                    reason = _unseen(statement.calls, seen) if reference.access is not Access.READ else None
                 if reason is not None:
                     reason += f", here the distributed '{reference.name}': parts have others"
                     yield routine.source.problem(statement.begin, statement.end, reason)
 
 
+def _reason(
+    routine: Routine,
+    reference: Reference,
+    statement: Statement,
+    known: Mapping[str, Kept],
+    routines: Mapping[str, Routine],
+    seen: Set[str],
+) -> str | None:
+    """How the address of an array that a function of C gets outlives the statement."""
+    if reference.argument_of is None:
+        return None
+    if _stores(routine, reference, statement, known, routines):
+        return f"'{reference.argument_of.removeprefix('*')}' keeps the address of what it gets"
+    if not reference.confined and _returns(reference, known):
+        return f"the value of '{reference.argument_of.removeprefix('*')}' may be the address of what it gets"
+    return _unseen((reference.argument_of,), seen)
+
+
+def _unseen(calls: Sequence[str], seen: Set[str]) -> str | None:
+    """Does a function whose body is not seen have what it gets when it has returned?"""
+    for function in calls:
+        if function not in seen and (_LIBRARIES.fullmatch(function) or _SAY_SO.fullmatch(function)):
+            return f"'{function}' is in no file given, and may keep the address of what it gets"
+    return None
+
+
 def _stores(
-    reference: Reference, statement: Statement, known: Mapping[str, Kept], routines: Mapping[str, Routine]
+    routine: Routine,
+    reference: Reference,
+    statement: Statement,
+    known: Mapping[str, Kept],
+    routines: Mapping[str, Routine],
 ) -> bool:
-    """May the function that gets the address keep it?"""
-    function = reference.argument_of or ""
-    names = meant(statement.through, routines) if function.startswith("*") else {function}
-    return any(reference.argument_index in known[one].stored for one in names & known.keys())
+    """May a function that gets the address keep it?"""
+    given = reference.given_to if _flows(routine, reference, known, whole=False) else ()
+    if reference.argument_of is not None:
+        given = ((reference.argument_of, reference.argument_index), *given)
+    for function, index in given:
+        names = meant(statement.through, routines) if function.startswith("*") else {function}
+        if any(index in known[one].stored for one in names & known.keys()):
+            return True
+        if function in known and index not in known[function].returned:
+            return False  # nor do those behind get it
+    return False
 
 
 def _returns(reference: Reference, known: Mapping[str, Kept]) -> bool:
     """Has the value of the call, which is used, the address of this argument?"""
     kept = known.get(reference.argument_of or "")
-    if reference.confined or (reference.argument_of in _FIRST and reference.argument_index > 0):
+    if reference.argument_of in _FIRST and reference.argument_index > 0:
         return False
     return reference.value_used and (kept is None or reference.argument_index in kept.returned)
 
@@ -94,7 +146,7 @@ def _follow(
     while count != (count := len(names)):
         for statement in made:
             found = [one for one in statement.references if one.name in names]
-            if any(_stores(one, statement, known, routines) for one in found):
+            if any(_stores(routine, one, statement, known, routines) for one in found):
                 kept.stored.add(index)
             if not any(_flows(routine, one, known) for one in found):
                 continue
@@ -107,13 +159,14 @@ def _follow(
                     names.add(target)
 
 
-def _flows(routine: Routine, reference: Reference, known: Mapping[str, Kept]) -> bool:
-    """Does a statement have the address itself, not only what lies there?"""
+def _flows(routine: Routine, reference: Reference, known: Mapping[str, Kept], whole: bool = True) -> bool:
+    """Does a statement have the address itself, not only what lies there? whole: all of it, not only the
+    arguments of the calls that get it."""
+    if whole and reference.confined:
+        return reference.argument_of is None and _by_address(routine, reference)
     if reference.argument_of is not None:
         return _returns(reference, known)
-    if reference.access is Access.READ and reference.subscripts is None:
-        return reference.name not in routine.arguments and not reference.confined  # a structure with it
-    return _by_address(routine, reference) or (reference.access is Access.OTHER and not reference.confined)
+    return reference.access in (Access.READ, Access.OTHER)
 
 
 def _targets(routine: Routine, statement: Statement) -> Iterator[str | None]:
