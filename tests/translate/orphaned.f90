@@ -5,6 +5,7 @@ module m
   !$homing distribute a(block), b(block)
 contains
   subroutine step(k)
+    save
     integer, intent(in) :: k
     integer :: i
     !$omp do
@@ -14,7 +15,7 @@ contains
     call back
   end subroutine
   subroutine back
-    integer :: i
+    integer, save :: i
     !$omp do
     do i = 1, n
       a(i) = b(i)
@@ -32,7 +33,7 @@ program p
   allocate (a(n), b(n))
   a = 1; b = 0
   !$omp parallel private(k)
-  do k = 1, 3
+  do k = 1, 60
     call step(k)
     !$omp do
     do i = 1, n

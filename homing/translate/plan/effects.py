@@ -13,8 +13,10 @@ from enum import Enum
 
 from homing.translate.directives.model import Form
 from homing.translate.front.intrinsics import INTRINSICS
+from homing.translate.plan.clauses import counters
 from homing.translate.tree import (
     Access,
+    Construct,
     Declaration,
     Kind,
     Loop,
@@ -108,7 +110,12 @@ class Effects:
         if known is not None:
             return known
         made = self._known[id(routine)] = _Summary()  # a recursive call adds nothing
+        copies = list(_copies(routine))
         for act in self.acts(routine, routine.body):
+            if act.reference is not None and any(
+                begin <= act.reference.begin < end and act.name in names for begin, end, names in copies
+            ):
+                continue
             index = _argument(routine, act)
             if index is not None:
                 made.arguments.add(index)
@@ -177,6 +184,14 @@ class Effects:
             elif _unknown_function(routine, reference):
                 found.setdefault(reference.name, (reference.begin, reference.end))
         yield from found.items()
+
+
+def _copies(routine: Routine) -> Iterator[tuple[int, int, set[str]]]:
+    """The OpenMP constructs of a routine, with the variables of which each thread has a copy there."""
+    for node in walk(routine.body):
+        if isinstance(node, Construct):
+            names = node.directive.listed("private", "firstprivate")
+            yield node.begin, node.end, names | (set(counters(node)) if node.worksharing else set())
 
 
 def _quiet(routine: Routine, name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from homing.translate.affine import names_in
 from homing.translate.front.implicit import declared
@@ -180,8 +180,20 @@ class FortranDeclarations(FortranModules):
         for array in {old.name: old for _, old, _ in self.anew}.values():
             lines.append(f"type({self.type_name(array)}), allocatable :: {self.container_before(array)}(:)")
             lines.append(f"type(homing_handle) :: {self.layout_before(array)}")
-        lines += self._variables(own).values()
-        return lines
+        variables = self._variables(own)
+        lines += variables.values()
+        return [*lines, *self._each_threads_own(variables)]
+
+    def _each_threads_own(self, variables: Mapping[str, str]) -> list[str]:
+        """Of the translation's variables, those that a SAVE without names would have the threads share."""
+        mine = [name for name in variables if name not in self.holders and name != "hm_each"]
+        if not (self.inside and self.routine.saves and mine):
+            return []
+        begin, end = self.routine.begin, self.routine.head_end
+        if re.search(r"\brecursive\b", self.source.text[begin:end], re.IGNORECASE):
+            reason = "a RECURSIVE procedure of a region, with SAVE without names: name what lives on"
+            self.problems.append((begin, end, reason))
+        return [f"!$omp threadprivate({name})" for name in mine]
 
     def _is_constant(self, text: str) -> bool:
         """Of numbers and PARAMETERs?"""

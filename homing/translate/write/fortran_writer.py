@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from homing.translate.affine import shifted
+from homing.translate.front.implicit import declared
 from homing.translate.names import added
 from homing.translate.openmp import Reduction, clause_text
 from homing.translate.plan import clauses as table
@@ -171,6 +172,9 @@ class FortranWriter(FortranLoops):
         directive = node.directive
         last = around.last
         data = self.loop_clauses(directive, last, self.mpi)
+        counters = set(filter(self._perhaps_shared, table.counters(node)))
+        if alone := counters - directive.listed(*(clause.name for clause in directive.clauses)):
+            data.append(f"private({', '.join(sorted(alone))})")
         ahead, later = self.around_last(last, node) if last else ([], [])
         waits = barrier or bool(combined) or bool(directive.clause("reduction"))
         exchange = [*ahead, *around.exchange]
@@ -208,6 +212,15 @@ class FortranWriter(FortranLoops):
         self._lines(at, [*tail, *later, *around.behind], begin)
         if not self.inside:
             self.procedures.add(region, node, loop)
+
+    def _perhaps_shared(self, counter: str) -> bool:
+        """In a procedure that a region calls: do threads share it, but for the directive of the loop?"""
+        found = self.routine.lookup(counter)
+        if not self.inside or (found is not None and found[0] is not self.routine):
+            return self.inside
+        kept = declared(self.routine, counter)
+        lives_on = kept is None or kept.initial is not None or bool(kept.attributes & {"save", "data"})
+        return lives_on or (kept is not None and kept.storage in ("dummy", "common"))
 
     def begin_region(
         self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
