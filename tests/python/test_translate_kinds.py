@@ -121,6 +121,25 @@ def test_a_generic_name_with_several_procedures_is_refused(tmp_path: Path) -> No
         translate([str(tmp_path / "p.f90")], Options("spmd"))
 
 
+@pytest.mark.parametrize(("shape", "last"), [(":", "n"), ("n", "n=n"), ("n", "n")])
+def test_external_procedures_that_need_their_interfaces_are_not_copied(
+    tmp_path: Path, shape: str, last: str
+) -> None:
+    head = f"subroutine fill(x, n)\ninteger n\nreal(8) x({shape})\n"
+    source = tmp_path / "p.f90"
+    source.write_text(
+        f"{head}integer i\n!$omp parallel do\ndo i = 1, n\nx(i) = i\nend do\nend\n"
+        f"program p\ninterface\n{head}end subroutine\nend interface\ninteger, parameter :: n = 9\n"
+        "real(8) a(n), b(n), c(n)\n!$homing distribute a(block), b(cyclic)\n"
+        f"call fill(a, n)\ncall fill(b, {last})\ncall fill(c, n)\nprint *, a, b, c\nend\n"
+    )
+    if (shape, last) == ("n", "n"):
+        assert "call fill_of_kind_2(" in translate([str(source)], Options("spmd")).outputs[0].text
+        return
+    with pytest.raises(TranslationError, match="whose layouts this interface lacks"):
+        translate([str(source)], Options("spmd"))
+
+
 def test_internal_files_are_written(tmp_path: Path) -> None:
     """Rank by rank, a WRITE to a unit's number changes nothing, one to a text does."""
     source = tmp_path / "p.f90"

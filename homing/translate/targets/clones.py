@@ -30,6 +30,12 @@ _Kind = tuple[object, ...]
 _LONGEST_NAME = 63
 
 
+#: Attributes of arguments for which a procedure has to have an explicit interface where it is called.
+_BY_INTERFACE = frozenset(
+    {"allocatable", "asynchronous", "optional", "pointer", "target", "value", "volatile"}
+)
+
+
 @dataclass(frozen=True)
 class _Call:
     unit: Unit
@@ -91,9 +97,8 @@ def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
         return False  # other languages know it by its name
     if callee.saves or any(word in ("save", "data") for _, word in callee.said) or _saves_inside(callee):
         return False
-    function = callee.result is not None
-    if function and callee.parent is None:
-        return False  # its type is declared where it is called
+    if callee.parent is None and _needs_interface(callee, every):
+        return False  # a copy has none: an INTERFACE block names the procedure itself
     kept = (
         one
         for one in callee.declarations.values()
@@ -102,6 +107,26 @@ def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
     )
     entry = re.compile(r"^\s*entry\b", re.IGNORECASE | re.MULTILINE)
     return next(kept, None) is None and entry.search(callee.source.text, callee.begin, callee.end) is None
+
+
+def _needs_interface(callee: Routine, every: Sequence[Routine]) -> bool:
+    """Can an external procedure not be called without its interface? A function's type is declared there."""
+    if callee.result is not None:
+        return True
+    for name in callee.arguments:
+        one = callee.declarations.get(name)
+        if one is None:
+            continue
+        shape = any(bound.deferred for bound in one.bounds) or one.type.lower().startswith("class")
+        if shape or one.attributes & _BY_INTERFACE:
+            return True
+    names = "|".join(map(re.escape, callee.arguments))
+    keyword = re.compile(rf"\bcall\s+{callee.name}\s*\((?:.*,)?\s*(?:{names})\s*=(?!=)", re.IGNORECASE)
+    return any(
+        callee.name in statement.calls and keyword.search(statement.text)
+        for routine in every
+        for statement in statements(routine.body)
+    )
 
 
 def _saves_inside(callee: Routine) -> bool:
