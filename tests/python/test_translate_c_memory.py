@@ -17,6 +17,7 @@ MAY_FREE = [
     ("int done(void *p);", "ok = done(u) + 1;"),
     ("void grid_destroy(double *p, int n);", "grid_destroy(u, n);"),
     ("void releaseField(int n, double *p);", "if (n) releaseField(n, u);"),
+    ("void cleanup(int n, double *p);", "cleanup(n, u);"),
     ("void done(double *p); static void end(int k, double *p) { if (k) done(p); }", "end(3, u);"),
 ]
 MAY_NOT_FREE = [

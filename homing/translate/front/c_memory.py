@@ -17,7 +17,10 @@ from homing.translate.tree import Taking
 TAKES = frozenset({"malloc", "calloc", "aligned_alloc"})
 MEMORY = TAKES | {"free"}
 #: Names of functions that give memory back begin or end so: grid_free, freeGrid, DestroyField.
-_WORDS = r"(?:[Ff]ree|[Dd]elete|[Dd]estroy|[Dd]ealloc(?:ate)?|[Rr]elease|[Dd]ispose)"
+_WORDS = (
+    r"(?:[Ff]ree|[Dd]elete|[Dd]estroy|[Dd]ealloc(?:ate)?|[Rr]elease|[Dd]ispose|[Cc]lean_?[Uu]p"
+    r"|[Ff]inali[sz]e|[Tt]ear_?[Dd]own)"
+)
 SAYS_SO = re.compile(rf"^{_WORDS}(?![a-z])|(?:_|(?<=[a-z0-9])(?=[A-Z])){_WORDS}$")
 #: Expressions whose values may be memory that has no name yet.
 _GIVES = (CursorKind.CALL_EXPR, CursorKind.CXX_NEW_EXPR)
