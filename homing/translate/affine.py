@@ -36,6 +36,11 @@ class Affine:
         """c where this is `name + c`."""
         return self.constant if self.terms == ((name, 1),) else None
 
+    def scaled(self, name: str) -> tuple[int, int] | None:
+        """f and c where this is `f*name + c`, and grows with the name."""
+        factor = self.coefficient(name)
+        return (factor, self.constant) if len(self.terms) == 1 and factor > 0 else None
+
     def hides(self, name: str) -> bool:
         """Is the name inside a term, so that nothing is known about how the value depends on it?"""
         return name in self.names and self.coefficient(name) == 0

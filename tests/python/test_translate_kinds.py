@@ -39,6 +39,8 @@ KINDS = (
     "lengths.f90",
     "macro_arguments.c",
     "modules_hidden.f90",
+    "multigrid.c",
+    "multigrid.f90",
     "none_shared.f90",
     "one_line.c",
     "one_line.f90",

@@ -32,8 +32,10 @@ def fortran(folder: Path, declarations: str, body: str, target: str = "spmd") ->
 ROWS = "!$homing distribute (block, *) :: b"
 LOOP = "!$omp parallel do private(i)\n do j = 1, n\n  do i = 1, n\n   {}\n  end do\n end do\n"
 REFUSED = [
-    ("", LOOP.format("a(i, 2*j) = 0"), "not a loop's index plus a number"),
+    ("", LOOP.format("a(i, j*j) = 0"), "not a loop's index plus a number"),
     ("", LOOP.format("a(i, index(j)) = 0"), "not a loop's index plus a number"),
+    ("", LOOP.format("a(i, j) = 0; a(i, 2*j) = 1"), "not the index of a shared-out loop plus a number"),
+    ("!$homing distribute (*, cyclic) :: b", LOOP.format("b(i, 2*j) = 1"), "not a loop's index plus"),
     ("", LOOP.format("a(i, j) = a(i, index(j))"), "'index(j)'"),
     ("  equivalence (a(1, 1), s)", "", "EQUIVALENCE"),
     ("  common /blk/ a\n!$homing processors p(2)", "", "COMMON"),

@@ -137,12 +137,11 @@ def _join(a: Side, b: Side) -> Side | None:
     if (a.follow is None) != (b.follow is None):
         return None
     if a.follow is not None and b.follow is not None:
-        same = (a.follow.variable, a.follow.dimension, a.follow.offset) == (
-            b.follow.variable,
-            b.follow.dimension,
-            b.follow.offset,
-        )
-        if not same or affine(a.first) != affine(b.first) or affine(a.last) != affine(b.last):
+        if (
+            a.follow.way() != b.follow.way()
+            or affine(a.first) != affine(b.first)
+            or affine(a.last) != affine(b.last)
+        ):
             return None
         return Side(a.first, a.last, a.follow, min(a.low, b.low), max(a.high, b.high))
     a_first, a_last, b_first, b_last = (affine(t) for t in (a.first, a.last, b.first, b.last))

@@ -139,7 +139,8 @@ def _loop(one: LoopPlan) -> list[str]:
 
 
 def _follow(one: Follow) -> str:
-    at = f" at {one.variable}{one.offset:+d}" if one.offset else ""
+    at = f" at {one.scaled(one.variable)}{f'{one.offset:+d}' if one.offset else ''}"
+    at = at if one.offset or one.factor > 1 else ""
     return f"{one.variable} on the owner of {one.home} dimension {one.dimension + 1}{at}"
 
 
@@ -174,7 +175,7 @@ def _box(box: Box) -> str:
     sides = []
     for side in box.sides:
         if side.follow is not None:
-            variable = side.follow.variable or side.first
+            variable = side.follow.scaled(side.follow.variable) or side.first
             ends = dict.fromkeys((side.low, side.high))
             sides.append("..".join(variable + (f"{end:+d}" if end else "") for end in ends))
         elif expression(side.first) == expression(side.last):

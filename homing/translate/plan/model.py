@@ -7,10 +7,11 @@ in which they are compared. Dimensions count from 0.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from homing.translate.affine import affine, names_in
+from homing.translate.affine import affine, names_in, shifted
 from homing.translate.directives.model import Kind
 from homing.translate.names import added
 from homing.translate.positions import Position
@@ -70,20 +71,35 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Follow:
-    """A dimension that goes with the iterations: iteration i runs where index i + offset of the home array
-    lies in this dimension, which is dealt out so."""
+    """A dimension that goes with the iterations: iteration i runs where index factor*i + offset of the home
+    array lies in this dimension, which is dealt out so."""
 
     variable: str
     home: str
     dimension: int
     offset: int
     dealt: Dimension
+    factor: int = 1  # of a CYCLIC dimension always 1
+
+    def way(self) -> tuple[str, int, int, int]:
+        """What tells it from others of the home array."""
+        return self.variable, self.dimension, self.factor, self.offset
+
+    def scaled(self, text: str) -> str:
+        """factor times an expression."""
+        if self.factor == 1:
+            return text
+        return f"{self.factor}*{text}" if re.fullmatch(r"\w+", text) else f"{self.factor}*({text})"
+
+    def index(self, text: str) -> str:
+        """Where the iteration lies whose counter is an expression."""
+        return shifted(self.scaled(text), self.offset)
 
 
 @dataclass(frozen=True)
 class Side:
-    """One dimension of a box: first..last, or with `follow` a part's own iterations within first..last,
-    widened by low..high."""
+    """One dimension of a box: first..last, or with `follow` a part's own iterations within first..last (both,
+    and the iterations, times its factor), widened by low..high."""
 
     first: str
     last: str
@@ -92,7 +108,7 @@ class Side:
     high: int = 0
 
     def key(self) -> tuple[object, ...]:
-        home = (self.follow.variable, self.follow.dimension, self.follow.offset) if self.follow else None
+        home = self.follow.way() if self.follow else None
         return (str(affine(self.first)), str(affine(self.last)), home, self.low, self.high)
 
 

@@ -22,13 +22,16 @@ class Reach:
     more: str = ""
 
 
-def reach(text: str, variable: str, loops: Sequence[Loop], known: Mapping[str, int]) -> Reach | None:
-    """None where the subscript is not the variable plus numbers and counters between numbers.
+def reach(
+    text: str, variable: str, loops: Sequence[Loop], known: Mapping[str, int], factor: int = 1
+) -> Reach | None:
+    """None where the subscript is not the variable, times the factor, plus numbers and counters between
+    numbers.
 
     known: names that mean a number everywhere.
     """
     value = affine(text)
-    if value.coefficient(variable) != 1 or value.hides(variable):
+    if value.coefficient(variable) != factor or value.hides(variable):
         return None
     rest = value.without(variable)
     counters = [(term, factor) for term, factor in rest.terms if term not in known]

@@ -131,6 +131,7 @@ def _follow(one: Follow) -> dict[str, Any]:
         "array": one.home,
         "dimension": one.dimension + 1,
         "offset": one.offset,
+        "factor": one.factor,
         "format": one.dealt.format(),
     }
 

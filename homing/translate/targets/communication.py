@@ -63,11 +63,10 @@ class Communication:
         step = loop.step.replace(" ", "")
         if step.startswith("-"):
             first, last = last, first
-        exact = step in ("1", "-1")
+        exact = step in ("1", "-1") and follow.factor == 1
         if (names_in(first) | names_in(last)) & varying:
-            first, last = self.work.writer.whole(array, index)
-            exact = False
-        return first, last, exact
+            return *self.work.writer.whole(array, index), False
+        return follow.scaled(first), follow.scaled(last), exact
 
     def fetches(self, boxes: Sequence[Box]) -> tuple[tuple[Exchange, ...], tuple[Box, ...]]:
         """What is fetched for these boxes, array by array, and what has been fetched before."""

@@ -76,11 +76,13 @@ class LoopHomes:
         texts = [subscript.text.strip() for subscript in given.subscripts]
         if where.source.form.fortran:
             texts = [text.lower() for text in texts]
-        follows = self._follows(array, texts, variables)
+        follows = self._follows(array, texts, variables, scaled=True)
         if follows is None:
             follows = self._partly(array, texts, loop, variables)
         if follows is None:
-            reason = "a distributed dimension's subscript is not a loop's index plus a number"
+            reason = (
+                "a distributed dimension's subscript is not a loop's index (times a number) plus a number"
+            )
             self.wrong_directive(where, reason)
         return follows
 
@@ -90,16 +92,17 @@ class LoopHomes:
         """The written reference that needs no other part's elements, else what is read."""
         candidates = [s.reference for s in sites if s.reference.access in (Access.WRITE, Access.UPDATE)]
         candidates += [s.reference for s in sites if s.reference.access is Access.READ]
-        best: tuple[tuple[int, int, int], dict[str, Follow]] | None = None
+        best: tuple[tuple[int, bool, int, int], dict[str, Follow]] | None = None
         for number, reference in enumerate(candidates):
             array = self.work.arrays[reference.name]
             texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
-            follows = self._follows(array, texts, variables)
+            follows = self._follows(array, texts, variables, scaled=True)
             if follows is None:
                 continue
             distance = sum(abs(f.offset + array.dimensions[f.dimension].offset) for f in follows.values())
             key = (
                 int(reference.access is Access.READ),
+                any(follow.factor > 1 for follow in follows.values()),
                 distance + 100 * (loop.variable not in follows),
                 number,
             )
@@ -136,16 +139,18 @@ class LoopHomes:
         return None
 
     def _follows(
-        self, array: Array, texts: Sequence[str], variables: Sequence[str]
+        self, array: Array, texts: Sequence[str], variables: Sequence[str], scaled: bool = False
     ) -> dict[str, Follow] | None:
-        """Which loop goes with which distributed dimension; None when one goes with none."""
+        """Which loop goes with which distributed dimension; None when one goes with none. scaled: its counter
+        may be multiplied, as in a(2*i), but not in a CYCLIC dimension."""
         follows: dict[str, Follow] = {}
         for index in array.distributed_dimensions():
-            value = affine(texts[index])
+            value, dealt = affine(texts[index]), array.dimensions[index]
             for variable in variables:
-                offset = value.follows(variable)
-                if offset is not None and variable not in follows:
-                    follows[variable] = Follow(variable, array.name, index, offset, array.dimensions[index])
+                factor, offset = value.scaled(variable) or (0, 0)
+                possible = factor == 1 or (factor > 1 and scaled and not dealt.cyclic)
+                if possible and variable not in follows:
+                    follows[variable] = Follow(variable, array.name, index, offset, dealt, factor)
                     break
             else:
                 return None

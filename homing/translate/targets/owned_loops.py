@@ -319,7 +319,10 @@ class OwnedLoops:
             return False
         subscripts = reference_subscripts(reference)
         same = (affine(subscripts[i].text).minus(affine(text)) == 0 for i, text in found.fixed)
-        own = (affine(subscripts[i].text).follows(one.variable) == one.offset for i, one in follows.items())
+        own = (
+            affine(subscripts[i].text).scaled(one.variable) == (one.factor, one.offset)
+            for i, one in follows.items()
+        )
         return all(same) and all(own)
 
     def _followed(
@@ -364,9 +367,9 @@ class OwnedLoops:
         loops = [*self._around(site.loops[0]), *site.loops]
         return {
             variable: far
-            for variable in found.follows
+            for variable, follow in found.follows.items()
             if not subscript.section
-            and (far := reach(subscript.text, variable, loops, known)) is not None
+            and (far := reach(subscript.text, variable, loops, known, follow.factor)) is not None
             # What is sent to other parts has to be known to the element.
             and (not far.more or reference.access is Access.READ)
             and (not far.more or not cyclic or far.high - far.low <= _WIDEST)

@@ -105,6 +105,9 @@ class CWriter(CThreadLoops):
             region.bounds.setdefault(name, (self.arrays[home], index, which, variable))
             names.append(shifted(name, -offset))
         low, high = names
+        if (by := follow.factor) > 1:
+            low = f"({low} + homing_modulo(-({low}), {by})) / {by}"
+            high = f"({high} - homing_modulo({high}, {by})) / {by}"
         first, last, stride = loop.first.text, loop.last.text, stride_of(loop)
         if isinstance(stride, str):
             self.problems.append((loop.begin, loop.head.end, stride))
@@ -234,7 +237,7 @@ class CWriter(CThreadLoops):
         """Before a part's iterations: does it run the last of all?"""
         del region
         follow, value = last.follow, f"hm_final_{last.variable}"
-        index = shifted(value, follow.offset)
+        index = follow.index(value)
         runs = f"homing_runs({self.layout(follow.home)}, {PART}, {follow.dimension}, {index}, LONG_MAX)"
         return [
             # A compiler may want to see a value, though no part keeps it unless it has given it one.

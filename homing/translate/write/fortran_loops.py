@@ -80,6 +80,9 @@ class FortranLoops(FortranThreadLoops):
         low = self._bound(region, follow, "low", loop.variable)
         high = self._bound(region, follow, "high", loop.variable)
         low, high = shifted(low, -follow.offset), shifted(high, -follow.offset)
+        if (factor := follow.factor) > 1:
+            low = f"({low} + modulo(-({low}), {factor}))/{factor}"
+            high = f"({high} - modulo({high}, {factor}))/{factor}"
         first, last, stride = loop.first.text, loop.last.text, stride_of(loop)
         if isinstance(stride, str):
             self.problems.append((loop.begin, loop.head.end, stride))

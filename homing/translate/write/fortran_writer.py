@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from homing.translate.affine import shifted
 from homing.translate.front.implicit import declared
 from homing.translate.names import added
 from homing.translate.openmp import Reduction, clause_text
@@ -41,7 +40,7 @@ class FortranWriter(FortranLoops):
         region.add(Local(last.ends))
         value = added(f"hm_final_{variable}")
         region.add(Local(value, like=variable))
-        index = self.long(shifted(value, follow.offset))
+        index = self.long(follow.index(value))
         most = f"int(huge({value}), homing_long)"
         runs = f"homing_runs({self.layout(follow.home)}, {PART}, {follow.dimension}, {index}, {most})"
         return [
