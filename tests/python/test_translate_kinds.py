@@ -48,6 +48,7 @@ KINDS = (
     "prototypes.c",
     "reallocated.f90",
     "returns.c",
+    "rows.c",
     "several_kinds.f90",
     "static_of_module.f90",
     "sums_in_regions.c",

@@ -219,6 +219,34 @@ def test_refused_in_c(tmp_path: Path, body: str, reason: str) -> None:
     assert any(reason in problem.reason for problem in caught.value.problems), str(caught.value)
 
 
+#: Functions that get a row of M elements, and what else they get; shown to use no others: the first two.
+ROWS_OF = [
+    ("int n", "for (int j = n - 1; j >= 0; j--) r[j] = r[0] + j;", "M"),
+    ("int n", "for (int j = 1; j <= n; j++) r[j] = r[j - 1];", "M - 1"),
+    ("int n", "for (int j = 0; j < n; j++) r[j] = j;", "M + 1"),
+    ("int n", "for (int j = 0; j < n; j++) r[j] = j;", "k"),
+    ("int n", "n++; for (int j = 0; j < n; j++) r[j] = j;", "M"),
+    ("int n", "for (int j = 0; j < n; j++) r[j] = r[j - M];", "M"),
+    ("int n", "for (int j = 0; j < n; j++) *r++ = j;", "M"),
+    ("int n", "g = r; r[0] = n;", "M"),
+]
+
+
+def test_rows_of_which_functions_may_use_more(tmp_path: Path) -> None:
+    path = tmp_path / "p.c"
+    for number, (arguments, body, given) in enumerate(ROWS_OF):
+        path.write_text(
+            "#define M 5\nstatic double u[9][M], *g;\n#pragma homing distribute u[block][*]\n"
+            f"static void f(double *r, {arguments}) {{ {body} }}\nint main(void) {{ int k = 3; k++; g = 0;\n"
+            f"#pragma omp parallel for\nfor (int i = 0; i < 9; i++) f(u[i], {given});\nreturn *g + k; }}\n"
+        )
+        if number < 2:
+            translate([str(path)], Options("spmd"))
+            continue
+        with pytest.raises(TranslationError, match="a piece of the distributed 'u' is passed on"):
+            translate([str(path)], Options("spmd"))
+
+
 #: A function that works on parts beside elements: it cannot be called before the statement.
 VALUES = [
     ("f90", "s = cleared(a) + a(1)", "it changes 'a', which stands there, too"),

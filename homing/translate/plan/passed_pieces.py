@@ -1,5 +1,6 @@
 """Columns of distributed arrays as arguments: a(:, j), or a(1, j) to an array of a column's length. A column
-lies in one part, so the procedure gets it as it is, and it is the caller who reads or writes it."""
+lies in one part, so the procedure gets it as it is, and it is the caller who reads or writes it. (C's rows:
+passed_rows.py.)"""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from homing.translate.directives.model import Form
 from homing.translate.front.tokens import closing, parts, tokens
 from homing.translate.plan.array import Array
 from homing.translate.plan.intents import is_intent_in
+from homing.translate.plan.passed_rows import pass_row
 from homing.translate.tree import Access, Declaration, Reference, Routine, Statement, statements
 
 
@@ -20,13 +22,15 @@ def pass_pieces(
     in_parallel: Callable[[Routine], bool],
 ) -> None:
     """Turn every such argument into an access of the statement."""
-    if routine.source.form is Form.C:
-        return
+    c = routine.source.form is Form.C
     for statement in statements(routine.body):
         for reference in statement.references:
             array = arrays.get(reference.name)
             callee = routines.get(reference.argument_of or "")
             if array is None or callee is None or reference.subscripts is None or in_parallel(callee):
+                continue
+            if c:
+                pass_row(routine, statement, reference, array, callee)
                 continue
             at = reference.argument_index
             dummy = callee.declarations.get(callee.arguments[at]) if at < len(callee.arguments) else None

@@ -9,6 +9,7 @@ from homing.translate.affine import affine
 from homing.translate.directives import model as d
 from homing.translate.plan.accessibility import NotPublic
 from homing.translate.plan.array import Array
+from homing.translate.plan.passed_pieces import pass_pieces
 from homing.translate.plan.reached import called, reaching
 from homing.translate.plan.redistribution import Redistributions
 from homing.translate.plan.reference_text import folded
@@ -107,6 +108,7 @@ class Passing:
             rounds += 1
             routine = waiting.pop(0)
             changed = False
+            pass_pieces(routine, self.of(routine), self.routines, self.works_in_parallel)  # of dummies
             for inside, reference in _calls(routine):
                 callee = self.routines.get(reference.argument_of or "")
                 if callee is None or callee is routine:

@@ -1,0 +1,71 @@
+// Rows and planes of distributed arrays go to functions that use their elements alone.
+#include <stdio.h>
+#include <stdlib.h>
+#define N 20
+#define M 7
+static double u[N][M], v[N][M], s[N], w[N][4][M];
+#pragma homing distribute u[block][*], v[cyclic][*], s[block], w[block][*][*]
+static void scale(double* row, int n, double f) {
+    for (int j = 0; j < n; j++)
+        row[j] *= f;
+}
+static double sum(const double* row, int n) {
+    double t = 0;
+    for (int j = 1; j < n; j++)
+        t += row[j] - row[j - 1];
+    return t + row[0];
+}
+static void copy(double* to, const double from[M]) {
+    for (int j = M - 1; j >= 0; j--)
+        to[j] = from[j];
+}
+static void plane(double (*p)[M], int k) {
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < M; j++)
+            p[i][j] = i + j * k;
+}
+static void rows(int n, int m, double x[n][m], double y[n][m]) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < m; j++)
+            x[i][j] = i + j * j;
+        scale(x[i], m, 1.5);
+        y[i][0] = sum(x[i], m);
+    }
+}
+
+int main(void) {
+    int n = N, m = M;
+    double(*a)[m] = malloc(sizeof(double[n][m]));
+    double(*b)[m] = malloc(sizeof(double[n][m]));
+#pragma homing distribute a[block][*] extent(n, m), b[block][*] extent(n, m)
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < M; j++)
+            u[i][j] = i * j;
+        plane(w[i], i);
+    }
+    rows(n, m, a, b);
+#pragma omp parallel for
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < M; j++)
+            v[i][j] = j;
+#pragma omp parallel for
+    for (int i = 0; i < N; i++)
+        scale(v[i], M, i);
+#pragma omp parallel for
+    for (int i = 1; i < N; i++) {
+        double t = sum(u[i - 1], M);
+        s[i] = sum(u[i], M) + t + w[i][3][2];
+        copy(w[i][1], u[i]);
+    }
+    for (int i = 0; i < N; i++)
+        scale(v[i], M, 2);
+    double t = 0;
+    for (int i = 0; i < N; i++)
+        t += sum(v[i], M) * i + s[i] + b[i][0] + sum(w[i][1], M);
+    printf("%g\n", t);
+    free(a);
+    free(b);
+    return 0;
+}
