@@ -2,14 +2,15 @@
 program multigrid
   implicit none
   integer, parameter :: n = 32, m = 16
-  real(8) :: u(0:n, 0:n), c(0:m, 0:m), s, w(0:n)
-  !$homing distribute u(block, block), c(block, block), w(block)
+  real(8) :: u(0:n, 0:n), c(0:m, 0:m), s, v(0:n, 0:n), w(0:n)
+  !$homing distribute u(block, block), c(block, block), v(block, block), w(block)
   integer :: i, j, k, last
   s = 0
   !$omp parallel do collapse(2)
   do j = 0, n
     do i = 0, n
       u(i, j) = i + 2*j
+      v(i, j) = i*j
     end do
   end do
   do k = 1, 3
@@ -32,6 +33,13 @@ program multigrid
     do j = m - 1, 1, -1
       do i = 1, m - 1
         u(2*i, 2*j) = 0.5d0*u(2*i, 2*j) + u(2*i - 1, 2*j - 1)*0.01d0
+      end do
+    end do
+    !$omp parallel do private(i)
+    !$homing nest(j, i), on home(u(i + 30, j))
+    do j = 0, n
+      do i = max(-30, j - 99), n - 31 ! varies: whatever lies within the arrays
+        u(i + 30, j) = u(i + 30, j) + v(i + 31, j)
       end do
     end do
     !$omp parallel do reduction(+:s)

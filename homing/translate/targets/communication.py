@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from homing.translate.affine import names_in
+from homing.translate.affine import names_in, shifted
 from homing.translate.names import added
 from homing.translate.plan.array import Array
 from homing.translate.plan.boxes import Site, merged, side_of
@@ -43,7 +43,7 @@ class Communication:
         for index, subscript in enumerate(reference_subscripts(site.reference)):
             if index in followed:
                 follow, far = followed[index]
-                first, last, all_of_it = self._range(site, array, index, follow, varying)
+                first, last, all_of_it = self._range(site, array, index, follow, far, varying)
                 sides.append(Side(first, last, follow, far.low, far.high))
             else:
                 side, all_of_it = side_of(
@@ -54,9 +54,10 @@ class Communication:
         return Box(array.name, tuple(sides), exact, (span(site.reference),))
 
     def _range(
-        self, site: Site, array: Array, index: int, follow: Follow, varying: frozenset[str]
+        self, site: Site, array: Array, index: int, follow: Follow, far: Reach, varying: frozenset[str]
     ) -> tuple[str, str, bool]:
-        """The values of a counter, lowest first, and whether all of them occur."""
+        """The values of a counter, lowest first, and whether all of them occur. Where its bounds vary, those
+        with which the subscript is one of the array."""
         loop: Loop = next(n for n in site.loops if n.variable == follow.variable)
         assert loop.first is not None and loop.last is not None
         first, last = loop.first.text, loop.last.text
@@ -65,7 +66,8 @@ class Communication:
             first, last = last, first
         exact = step in ("1", "-1") and follow.factor == 1
         if (names_in(first) | names_in(last)) & varying:
-            return *self.work.writer.whole(array, index), False
+            low, high = self.work.writer.whole(array, index)
+            return shifted(low, -far.high), shifted(high, -far.low), False
         return follow.scaled(first), follow.scaled(last), exact
 
     def fetches(self, boxes: Sequence[Box]) -> tuple[tuple[Exchange, ...], tuple[Box, ...]]:
