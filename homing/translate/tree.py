@@ -315,6 +315,8 @@ class Routine:
     prototypes: list[Prototype] = field(default_factory=list)  # of a C file
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     freeing: dict[str, set[int]] = field(default_factory=dict)  # C file: arguments that a header's free
+    #: C file: arguments that a header's functions keep, and return.
+    keeping: dict[str, tuple[frozenset[int], frozenset[int]]] = field(default_factory=dict)
     quiet: dict[str, frozenset[str]] = field(default_factory=dict)  # C file: see front/c_quiet.py
     #: C file: functions that pointers may mean, and of which type; "": of any.
     pointed: dict[str, str] = field(default_factory=dict)

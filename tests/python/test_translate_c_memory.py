@@ -483,6 +483,34 @@ def test_addresses_that_functions_keep(tmp_path: Path, before: str, line: str, r
     assert reason in [problem.reason for problem in error.value.problems]
 
 
+HEADER = """static double *kept_by_header, sum_of_header;
+static inline double *at(double *p, int n) { double *q = p + n; return q; }
+static inline void sum_up(const double *p) { const double *q = p; sum_of_header += *q + p[1]; }
+static inline void keep(double *p) { struct { double *q; } s; s.q = at(p, 1); kept_by_header = s.q; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("keep(u);", KEEPS),
+        ("own(u);", KEEPS.replace("keep", "own", 1)),
+        ("sum_up(u); *at(u, 2) = 3;", None),
+        ("double *q = at(u, 1); *q = 2;", VALUE.format("at")),
+    ],
+)
+def test_addresses_that_functions_of_headers_keep(tmp_path: Path, line: str, reason: str | None) -> None:
+    (tmp_path / "h.h").write_text(HEADER)
+    before = '#include "h.h"\nstatic void own(double *p) { if (p[0] < 9) keep(p); }'
+    source = _program(tmp_path, f"double *u = malloc(800);{DIRECTIVE}{line}", before)
+    if reason is None:
+        translate([str(source)], Options("spmd"))
+        return
+    with pytest.raises(TranslationError) as error:
+        translate([str(source)], Options("spmd"))
+    assert [problem.reason for problem in error.value.problems] == [reason]
+
+
 def test_what_an_external_procedure_of_fortran_keeps(tmp_path: Path) -> None:
     lines = (
         "program p\nreal a(9)\ninteger r, e\n!$homing distribute a(block)\ncall mpi_{}(a, 9, 1, r, e)\nend\n"

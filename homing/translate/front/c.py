@@ -20,6 +20,7 @@ from homing.translate.directives.model import Directive
 from homing.translate.front.c_accesses import Accesses, is_calm, is_number, unused_calls
 from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_given import givings
+from homing.translate.front.c_kept import kept_arguments
 from homing.translate.front.c_loops import Loops
 from homing.translate.front.c_memory import (
     MEMORY,
@@ -171,6 +172,7 @@ class _Builder(Loops):
                     scope.headers[self.name(cursor)] = file.name
                     if cursor.is_definition() and not cursor.location.is_in_system_header:
                         scope.freeing[self.name(cursor)] = freed_arguments(cursor, scope.freeing)
+                        scope.keeping[self.name(cursor)] = kept_arguments(cursor, scope.keeping)
                         calls = quiet_calls(cursor, self.cxx)
                         if calls is not None:
                             scope.quiet[self.name(cursor)] = calls

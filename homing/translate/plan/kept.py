@@ -51,10 +51,9 @@ class Kept:
 def addresses_kept(units: Sequence[Unit], distributions: Distributions) -> Iterator[Problem]:
     """Calls that give a distributed array to such a function."""
     every = [one for unit in units if unit.form is Form.C for one in unit.routines if not one.module]
-    known = _known(every, distributions.routines)
-    seen = distributions.routines.keys() | {
-        name for unit in units if unit.form is Form.C for one in unit.routines[:1] for name in one.freeing
-    }
+    headers = [one for unit in units if unit.form is Form.C for one in unit.routines[:1]]
+    known = _known(every, headers, distributions.routines)
+    seen = distributions.routines.keys() | {name for one in headers for name in one.freeing}
     for routine in (one for unit in units for one in unit.routines):
         arrays = distributions.of(routine)
         for statement in statements(routine.body) if arrays else ():
@@ -124,8 +123,16 @@ def _returns(reference: Reference, known: Mapping[str, Kept]) -> bool:
     return reference.value_used and (kept is None or reference.argument_index in kept.returned)
 
 
-def _known(every: Sequence[Routine], routines: Mapping[str, Routine]) -> dict[str, Kept]:
-    found = {one.name: Kept() for one in every if routines.get(one.name) is one}
+def _known(
+    every: Sequence[Routine], files: Sequence[Routine], routines: Mapping[str, Routine]
+) -> dict[str, Kept]:
+    """Of the program's functions, and of those that the files' headers define."""
+    found = {
+        name: Kept(set(stored), set(returned))
+        for file in files
+        for name, (stored, returned) in file.keeping.items()
+    }
+    found.update((one.name, Kept()) for one in every if routines.get(one.name) is one)
     count = -1
     while count != (count := sum(len(one.stored) + len(one.returned) for one in found.values())):
         for routine in every:
