@@ -81,23 +81,7 @@ class Accesses:
                             self.pointed[name] = ""
             return
         if kind is CursorKind.DECL_REF_EXPR:
-            referenced = cursor.referenced
-            if referenced is not None and referenced.kind is CursorKind.FUNCTION_DECL:
-                function = self._function(referenced)
-                into.pointed += (function,)
-                self.pointed.setdefault(function, function_type(referenced.type))
-            else:
-                (begin, end), name = self.places.access(cursor), cursor.spelling
-                if self.places.source.cxx and referenced is not None:
-                    if referenced.kind is CursorKind.ENUM_CONSTANT_DECL:
-                        return
-                    if "::" in self.places.source.text[begin:end]:
-                        access = Access.OTHER
-                if access is Access.READ and cursor.type.kind in _POINTERS:
-                    access = Access.OTHER  # where the elements are, for whoever gets it
-                made = Reference(name, begin, begin + len(name), end, None, access, conditional)
-                made.confined = access is Access.READ and is_number(cursor.type)
-                found.append(made)
+            self._name(cursor, found, access, conditional, into)
         elif kind is CursorKind.MEMBER_REF_EXPR:
             count = len(found)
             for child in cursor.get_children():
@@ -142,6 +126,28 @@ class Accesses:
                     self.expression(child, found, Access.READ, conditional, into)
         if kind in _NUMBERS and access is not Access.OTHER and is_number(cursor.type):
             self._confined(found[before:], assigned, called)
+
+    def _name(
+        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
+    ) -> None:
+        """A function's name, or a variable's."""
+        referenced = cursor.referenced
+        if referenced is not None and referenced.kind is CursorKind.FUNCTION_DECL:
+            function = self._function(referenced)
+            into.pointed += (function,)
+            self.pointed.setdefault(function, function_type(referenced.type))
+        else:
+            (begin, end), name = self.places.access(cursor), cursor.spelling
+            if self.places.source.cxx and referenced is not None:
+                if referenced.kind is CursorKind.ENUM_CONSTANT_DECL:
+                    return
+                if "::" in self.places.source.text[begin:end]:
+                    access = Access.OTHER
+            if access is Access.READ and cursor.type.kind in _POINTERS:
+                access = Access.OTHER  # where the elements are, for whoever gets it
+            made = Reference(name, begin, begin + len(name), end, None, access, conditional)
+            made.confined = access is Access.READ and is_number(cursor.type)
+            found.append(made)
 
     def _confined(self, found: Sequence[Reference], assigned: int, called: int) -> None:
         """Note of which references an expression leaves no more than a number."""
