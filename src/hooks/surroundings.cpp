@@ -4,17 +4,16 @@
 
 #include "base/clock.hpp"
 #include "base/raw_calls.hpp"
+#include "hooks/each_piece.hpp"
 #include "hooks/look_pace.hpp"
 #include "hooks/signals/kernel_actions.hpp"
 #include "hooks/signals/masks.hpp"
+#include "hooks/signals/thread_masks.hpp"
 #include "hooks/syscalls/own_calls.hpp"
 #include "record/record.hpp"
 #include "sources/windows.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
-#include <dirent.h>
 #include <link.h>
 #include <string>
 #include <string_view>
@@ -45,18 +44,6 @@ constexpr Mark marks[] = {
     {"/dev/kfd", "a GPU is used"},
 };
 
-/// Reads the pieces that the kernel gives: whole lines, whole entries. Driver only.
-template <class Use> void each_piece(int descriptor, long call, Use&& use) noexcept {
-    alignas(8) static char buffer[16384];
-    if (descriptor < 0) return;
-    for (;;) {
-        const long got = raw::call(call, descriptor, static_cast<char*>(buffer), sizeof buffer);
-        if (got == -EINTR) continue;
-        if (got <= 0 || !use(std::string_view(buffer, static_cast<std::size_t>(got)))) break;
-    }
-    raw::close(descriptor);
-}
-
 const char* find_mark() noexcept {
     const char* reason = nullptr;
     each_piece(raw::open("/proc/self/maps", O_RDONLY), SYS_read, [&](std::string_view lines) {
@@ -65,47 +52,6 @@ const char* find_mark() noexcept {
         return reason == nullptr;
     });
     return reason;
-}
-
-/// Does the kernel block SIGSEGV for this thread? A thread that is gone blocks nothing.
-bool is_blocked(long thread) noexcept {
-    char path[64] = "/proc/self/task/";
-    char* end = std::to_chars(path + std::strlen(path), path + sizeof path, thread).ptr;
-    std::strcpy(end, "/status");
-    static char status[4096]; // driver only, as above
-    if (raw::read_file(path, status, sizeof status) <= 0) return false;
-    const char* line = std::strstr(status, "\nSigBlk:\t");
-    if (!line) return false;
-    line += std::strlen("\nSigBlk:\t");
-    Mask mask = 0;
-    std::from_chars(line, line + 16, mask, 16);
-    return (mask & segv) != 0;
-}
-
-/// A thread that is blocked, or 0.
-long find_blocked() noexcept {
-    struct Entry { // linux_dirent64
-        std::uint64_t inode;
-        std::int64_t offset;
-        std::uint16_t bytes;
-        std::uint8_t type;
-        char name[1];
-    };
-    long blocked = 0;
-    each_piece(raw::open("/proc/self/task", O_RDONLY | O_DIRECTORY), SYS_getdents64,
-               [&](std::string_view entries) {
-                   while (!entries.empty() && !blocked) {
-                       Entry entry;
-                       std::memcpy(&entry, entries.data(), offsetof(Entry, name));
-                       const char* name = entries.data() + offsetof(Entry, name);
-                       long thread = 0;
-                       std::from_chars(name, entries.data() + entry.bytes, thread);
-                       if (thread > 0 && is_blocked(thread)) blocked = thread;
-                       entries.remove_prefix(entry.bytes);
-                   }
-                   return !blocked;
-               });
-    return blocked;
 }
 
 /// Differs when threads came or went, in most cases.
@@ -182,7 +128,7 @@ bool surroundings_allow(Windows& windows) noexcept {
         last.pace.looked(now, cost);
         let_faults_through_handlers(); // that were installed past the C library
         const char* mark = find_mark();
-        const long blocked = find_blocked();
+        const long blocked = find_thread(blocks_faults);
         last.took_each = std::min(last.took_each, (clock_seconds() - now) / parts);
         if (mark) return forbid(windows, mark);
         if (stays_blocked(blocked, now) && !std::exchange(last.said, true))

@@ -88,7 +88,10 @@ CASES: list[Case] = [
     Case("signal_state", ("regions",)),
     Case("own_stacks"),
     *_modes(
-        "own_faults", "plain nodefer jump array", mechanism="every-region", says="faults (SIGSEGV) of its own"
+        "own_faults",
+        "plain nodefer jump array masked",
+        mechanism="every-region",
+        says="faults (SIGSEGV) of its own",
     ),
     Case("own_faults", ("serial",), lasts=True),
     *_modes("segv_altstack", "static watched threads none"),

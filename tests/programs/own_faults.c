@@ -3,7 +3,8 @@
 // each of them once, and no others.
 //
 // plain | nodefer | jump (siglongjmp out of the handler) | serial (between the regions only) | array (the
-// pages are a part of an array that the regions work on)
+// pages are a part of an array that the regions work on) | masked (by threads, and in a handler, that block
+// all signals but faults from the beginning on)
 #include "core.h"
 #include <setjmp.h>
 #include <signal.h>
@@ -34,6 +35,17 @@ static void fault(int thread) {
     }
 }
 
+static void fault_in_handler(int number) { fault(number - SIGRTMIN); }
+
+static sigset_t all_but_faults(void) {
+    sigset_t set;
+    sigfillset(&set);
+    const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    for (int i = 0; i < 4; ++i)
+        sigdelset(&set, faults[i]);
+    return set;
+}
+
 int main(int count, char** arguments) {
     const char* how = count > 1 ? arguments[1] : "plain";
     if (count > 2) rounds = atoi(arguments[2]);
@@ -44,6 +56,16 @@ int main(int count, char** arguments) {
     jumps = strcmp(how, "jump") == 0;
     if (strcmp(how, "nodefer") == 0) action.sa_flags |= SA_NODEFER;
     sigaction(SIGSEGV, &action, NULL);
+    const int masked = strcmp(how, "masked") == 0;
+    if (masked) {
+        struct sigaction other = action;
+        other.sa_handler = fault_in_handler;
+        other.sa_flags = 0;
+        other.sa_mask = all_but_faults();
+        for (int t = 0; t < threads; ++t)
+            sigaction(SIGRTMIN + t, &other, NULL);
+        pthread_sigmask(SIG_SETMASK, &other.sa_mask, NULL);
+    }
     core_start();
     if (strcmp(how, "array") == 0) {
         pages = (char*)aligned_alloc(page_bytes, CORE_WORDS * sizeof *core_a);
@@ -60,7 +82,15 @@ int main(int count, char** arguments) {
         if (strcmp(how, "serial") != 0) {
 #pragma omp parallel num_threads(threads) reduction(+ : seen)
             {
-                fault(omp_get_thread_num());
+                const int me = omp_get_thread_num();
+                fault(me);
+                if (masked && me != 0) {
+                    sigset_t one;
+                    sigemptyset(&one);
+                    sigaddset(&one, SIGRTMIN + me);
+                    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+                    raise(SIGRTMIN + me);
+                }
 #pragma omp barrier
                 seen += core_read_share();
             }

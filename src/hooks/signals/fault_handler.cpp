@@ -83,7 +83,7 @@ void keep_waiting(const siginfo_t& info, ucontext_t& interrupted) noexcept {
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     auto& interrupted = *static_cast<ucontext_t*>(context);
     const bool sent = info->si_code <= 0; // by kill or raise: it will not come again by itself
-    if (get_mask(interrupted.uc_sigmask) & stand_in) {
+    if (blocks_for_program(get_mask(interrupted.uc_sigmask))) {
         // A fault cannot wait: without us the kernel would not even ask the handler (which may be what
         // faults).
         if (sent)
@@ -92,6 +92,7 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
             end_by_default(signal);
         return;
     }
+    let_faults_through(interrupted.uc_sigmask);
     const struct sigaction action = own_action();
     if (has_handler(action)) {
         if (action.sa_flags & SA_RESETHAND) {

@@ -44,12 +44,14 @@ bool read_action(int signal, KernelAction& action) noexcept {
 }
 
 void let_faults_through_handlers() noexcept {
+    // What is translated has the stand-in for SIGSEGV; before that, it is a signal of the program's.
+    const Mask unfit = translates_masks() ? segv : segv | stand_in;
     bool asks = false;
     for (int signal = 1; signal < _NSIG; ++signal) {
         KernelAction action{};
         if (signal == SIGSEGV || !read_action(signal, action) || !has_handler(action)) continue;
         asks |= (action.flags & SA_ONSTACK) != 0 && !is_librarys(signal);
-        if (action.mask & segv) let_faults_through(signal, action);
+        if (action.mask & unfit) let_faults_through(signal, action);
     }
     asks_for_stack.store(asks, std::memory_order_relaxed);
 }

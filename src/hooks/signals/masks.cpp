@@ -11,7 +11,20 @@ namespace homing::hooks {
 namespace {
 
 constinit std::atomic<bool> translates{false};
+/// Where a mask that is not translated yet has the stand-in alone, that is the program's own: garbage
+/// collectors block all signals but faults.
+constinit std::atomic<bool> stand_in_was_taken{false};
 constinit thread_local bool looked_here = false;
+
+void look_here(Mask unfit) noexcept {
+    if (looked_here || !translates_masks()) return;
+    looked_here = true;
+    Mask mask = 0;
+    if (raw::call(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &mask, sizeof mask) != 0 || !(mask & unfit))
+        return;
+    mask = for_kernel(mask);
+    raw::call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
+}
 
 template <class Function>
 int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noexcept {
@@ -28,17 +41,27 @@ int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noex
 
 } // namespace
 
-bool translates_masks() noexcept { return translates.load(std::memory_order_relaxed); }
-void translate_masks() noexcept { translates.store(true, std::memory_order_relaxed); }
+bool translates_masks() noexcept { return translates.load(std::memory_order_acquire); }
+void translate_masks(bool stand_in_is_taken) noexcept {
+    stand_in_was_taken.store(stand_in_is_taken, std::memory_order_relaxed);
+    translates.store(true, std::memory_order_release);
+}
 
 void let_faults_through_here() noexcept {
-    if (looked_here || !translates_masks()) return;
+    look_here(stand_in_was_taken.load(std::memory_order_relaxed) ? segv | stand_in : segv);
+}
+
+void let_faults_through_new_thread() noexcept { look_here(segv); }
+
+bool blocks_for_program(Mask kernel) noexcept {
+    return translates_masks() && (kernel & stand_in) &&
+           (looked_here || !stand_in_was_taken.load(std::memory_order_relaxed));
+}
+
+void let_faults_through(sigset_t& interrupted) noexcept {
+    if (looked_here || !translates_masks() || !stand_in_was_taken.load(std::memory_order_relaxed)) return;
     looked_here = true;
-    Mask mask = 0;
-    if (raw::call(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &mask, sizeof mask) != 0 || !(mask & segv))
-        return;
-    mask = for_kernel(mask);
-    raw::call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
+    put_mask(interrupted, for_kernel(get_mask(interrupted)));
 }
 
 long mask_call_by_number(const long* arguments) noexcept {

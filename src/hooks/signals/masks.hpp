@@ -73,10 +73,18 @@ class MaskedWait {
     } pair_{}; ///< pselect6(2) has six arguments without them
 };
 
-void translate_masks() noexcept;
-/// A thread that blocked SIGSEGV before masks were translated, or inherited that: its mask is translated now.
-/// Once for each thread; what it does later past the C library stays as it is.
+/// From now on. `stand_in_is_taken`: a thread of the program's blocks the stand-in itself, and SIGSEGV not.
+void translate_masks(bool stand_in_is_taken) noexcept;
+/// A thread that blocked SIGSEGV before masks were translated, or inherited that: its mask is translated now,
+/// and what it blocks itself of the stand-in is let go. Once for each thread; what it does later past the C
+/// library stays as it is.
 void let_faults_through_here() noexcept;
+/// The same of a thread that has just been made by one that has done it.
+void let_faults_through_new_thread() noexcept;
+/// Does this thread block SIGSEGV in the eyes of the program, where the kernel's mask is this?
+bool blocks_for_program(Mask kernel) noexcept;
+/// let_faults_through_here() by our handler: of the mask that it goes back to.
+void let_faults_through(sigset_t& interrupted) noexcept;
 
 /// rt_sigprocmask(2) as the program called it by its number: how, set, old, bytes. The result is the
 /// kernel's.

@@ -10,6 +10,7 @@
 #include "hooks/signals/fault_handler.hpp"
 #include "hooks/signals/kernel_actions.hpp"
 #include "hooks/signals/own_action.hpp"
+#include "hooks/signals/thread_masks.hpp"
 
 #include <atomic>
 #include <csignal>
@@ -68,9 +69,10 @@ const char* prepare_handler() noexcept {
         installer.store(raw::call(SYS_getpid), std::memory_order_relaxed);
         installed.store(true, std::memory_order_release);
         if (!install_ours()) return "sigaction fails";
-        // Only now: what waits for the program to unblock SIGSEGV comes to our handler.
-        translate_masks();
         let_faults_through_handlers();
+        // Only now: what waits for the program to unblock SIGSEGV comes to our handler.
+        translate_masks(find_thread(blocks_stand_in_only) != 0);
+        let_faults_through_handlers(); // that were installed meanwhile
         prepare_stacks();
     } else if (replaced_by_others()) {
         return "the program installs a SIGSEGV handler past us";
@@ -97,7 +99,7 @@ void hand_back_handler() noexcept {
 Inheritance::Inheritance() noexcept {
     Mask now = 0;
     if (translates_masks() && raw::call(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, sizeof now) == 0 &&
-        (now & stand_in)) {
+        blocks_for_program(now)) {
         const Mask asked = (now & ~stand_in) | segv;
         raw::call(SYS_rt_sigprocmask, SIG_SETMASK, &asked, nullptr, sizeof asked);
         mask_ = now;

@@ -115,7 +115,7 @@ void* begin_thread(void* memory) {
     own_free(memory);
     if (watches_new_threads()) watch_new_thread();
     if (!giving.load(std::memory_order_acquire)) return beginning.function(beginning.argument);
-    let_faults_through_here();
+    let_faults_through_new_thread();
     give_stack();
     if (Engine* running = engine()) bring_pages_of_new_thread(running->kernel());
     return beginning.function(beginning.argument);
