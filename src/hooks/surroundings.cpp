@@ -14,6 +14,7 @@
 #include "sources/windows.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <link.h>
 #include <string>
 #include <string_view>
@@ -60,6 +61,16 @@ std::uint64_t count_threads() noexcept {
     return raw::call(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &task, 0) == 0 ? task.st_nlink : 0;
 }
 
+/// Differs when the program has mapped something, in most cases: a ring of the kernel's comes so, and no hook
+/// sees that where the program makes its own system calls.
+std::uint64_t mapped_pages() noexcept {
+    char text[64];
+    std::uint64_t pages = 0;
+    const long got = raw::read_file("/proc/self/statm", text, sizeof text);
+    if (got > 0) std::from_chars(text, text + got, pages);
+    return pages;
+}
+
 int count_objects(dl_phdr_info* info, std::size_t, void* count) noexcept {
     *static_cast<std::uint64_t*>(count) = info->dlpi_adds + info->dlpi_subs;
     return 1;
@@ -74,6 +85,7 @@ bool data_is_limited() noexcept {
 struct {
     std::uint64_t objects = ~std::uint64_t{0};
     std::uint64_t threads = 0;
+    std::uint64_t mapped = 0;
     LookPace pace;
     double took_each = 1e3; ///< seconds for a thread's part of a look, undisturbed
     long blocked = 0;       ///< a thread, seen in so many looks in turn, first then
@@ -122,9 +134,11 @@ bool surroundings_allow(Windows& windows) noexcept {
         const std::uint64_t threads = count_threads();
         const double parts = static_cast<double>(threads + parts_beside_threads);
         const double cost = last.took_each * parts;
-        const bool changed = threads != last.threads || last.blocked;
+        const std::uint64_t mapped = makes_own_calls() ? mapped_pages() : 0;
+        const bool changed = threads != last.threads || mapped != last.mapped || last.blocked;
         if (!last.pace.due(now, cost, changed)) return !changed;
         last.threads = threads;
+        last.mapped = mapped;
         last.pace.looked(now, cost);
         let_faults_through_handlers(); // that were installed past the C library
         const char* mark = find_mark();

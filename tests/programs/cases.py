@@ -197,6 +197,8 @@ CASES: list[Case] = [
     Case("namespace", says="dlmopen"),
     Case("kernel_io", ("aio",), works=False, says="asynchronous input"),
     Case("kernel_io", ("uring",), works=False, says="io_uring"),
+    Case("kernel_io", ("aio", "late"), says="asynchronous input"),
+    Case("kernel_io", ("uring", "late"), says="io_uring"),
     *_modes("limits", "as nofile fsize nproc stack memlock sigpending cpu"),
     Case("limits", ("data",), works=False, says="RLIMIT_DATA"),
     Case("kept", mechanism="every-region"),
