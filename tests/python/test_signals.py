@@ -117,3 +117,9 @@ def test_python_tells_where_it_crashed(how: str, tmp_path: Path) -> None:
     assert outcome == plain and plain.status < 0
     first = told.splitlines()[:1]
     assert first and first == told_with.splitlines()[:1]
+
+
+def test_valgrind_gets_no_windows(tmp_path: Path) -> None:
+    """It does not know all registers where an access faults: the program computed something else."""
+    _, found = both([needs("valgrind"), "-q", "--tool=none", build("regions", "gcc")], tmp_path)
+    assert any("valgrind" in message.text for message in found[0].messages), found[0].messages
