@@ -143,6 +143,7 @@ CASES: list[Case] = [
     *_modes("fork", "_Fork clone _Fork-defaults vfork-defaults", variants=("gcc",)),
     Case("fork", ("openmp",), variants=("clang",)),
     *_modes("spawn", "vfork spawn system popen"),
+    Case("spawn", ("clone",), mechanism="every-region"),
     Case("daemon", works=False),
     Case("inherits", ("exec",), status=11),
     *_modes("inherits", "vfork fork spawn system popen failed"),

@@ -6,13 +6,16 @@
 #include "hooks/syscalls/calls.hpp"
 
 #include <aio.h>
+#include <algorithm>
 #include <csignal>
+#include <cstdarg>
 #include <cstdio>
 #include <ctime>
 #include <dlfcn.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <sched.h>
 #include <ucontext.h>
 
 namespace homing::hooks {
@@ -30,6 +33,19 @@ void never_arm(const void* memory, std::size_t bytes) noexcept {
     note_alternate_stack(reinterpret_cast<const void*>(begin), end - begin);
 }
 
+namespace {
+
+/// What a thread's stack has by default (RLIMIT_STACK).
+constexpr std::size_t usual_stack = std::size_t{8} << 20;
+
+/// Where the stack begins is not known: it may reach so far.
+void never_arm_stack_below(void* top) noexcept {
+    const auto end = reinterpret_cast<Address>(top);
+    const std::size_t bytes = std::min<std::size_t>(end, usual_stack);
+    never_arm(reinterpret_cast<const void*>(end - bytes), bytes);
+}
+
+} // namespace
 } // namespace homing::hooks
 
 using homing::hooks::Real;
@@ -116,6 +132,26 @@ HOMING_HOOK(pthread_attr_setstack, (pthread_attr_t * attribute, void* stack, std
     homing::hooks::never_arm(stack, n);
     return real(attribute, stack, n);
 }
+
+// A child that shares our memory and runs on a stack of the program's: of such a stack only the upper end is
+// known.
+extern "C" int __clone(int (*)(void*), void*, int, void*, ...);
+#define HOMING_CLONE(name)                                                                                   \
+    HOMING_HOOK(name, (int (*function)(void*), void* stack, int flags, void* argument, ...)) {               \
+        using namespace homing::hooks;                                                                       \
+        static constinit Real<Signature<&::name>::Function> real{#name};                                     \
+        va_list list;                                                                                        \
+        va_start(list, argument);                                                                            \
+        void* const parent = va_arg(list, void*);                                                            \
+        void* const local = va_arg(list, void*);                                                             \
+        void* const child = va_arg(list, void*);                                                             \
+        va_end(list);                                                                                        \
+        if (!real.is_ready()) return early(real, function, stack, flags, argument, parent, local, child);    \
+        if (stack && flags & CLONE_VM) never_arm_stack_below(stack);                                         \
+        return real(function, stack, flags, argument, parent, local, child);                                 \
+    }
+HOMING_CLONE(clone)
+HOMING_CLONE(__clone)
 
 namespace {
 
