@@ -90,6 +90,7 @@ void forget_others() noexcept {
 }
 
 void make_no_calls() noexcept { silent.store(true, std::memory_order_relaxed); }
+bool makes_no_calls() noexcept { return silent.load(std::memory_order_relaxed); }
 
 void has_several_stacks() noexcept {
     if (ThreadCalls* calls = own_calls ? own_calls : take_record())

@@ -126,6 +126,7 @@ void forget_others() noexcept;
 /// No window opens any more, and no system call of ours may be made on behalf of a call: the program is about
 /// to filter them.
 void make_no_calls() noexcept;
+bool makes_no_calls() noexcept;
 /// This thread runs on stacks that it changes itself: which of two calls is the outer one cannot be told from
 /// their addresses.
 void has_several_stacks() noexcept;

@@ -21,7 +21,7 @@ PROGRAMS = TREE / "tests" / "programs"
 NEWEST = (2, 36)
 
 #: What makes a hook of a line that begins with a function's name.
-MACROS = r"CALL\d|OPEN|CONTROL|VPRINT|PRINT|FORBIDS|INIT|START|SPAWN|CLONE|HOOK"
+MACROS = r"CALL\d|OPEN|CONTROL|VPRINT|PRINT|FORBIDS|INIT|START|SPAWN|CLONE|START_WITHOUT|START_WITH|HOOK"
 
 #: Hooks that no program calls, by why.
 UNTESTED = {

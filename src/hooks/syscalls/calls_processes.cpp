@@ -3,11 +3,13 @@
 // made of it.
 #include "hooks/signals/signals.hpp"
 #include "hooks/syscalls/calls.hpp"
+#include "hooks/syscalls/other_loaders.hpp"
 
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <unistd.h>
 #include <wordexp.h>
@@ -43,32 +45,55 @@ template <class Memory, class Function, class... Arguments>
         return start(memory{}, real, __VA_ARGS__);                                                           \
     }                                                                                                        \
     HOMING_HOOK(name, parameters) { return through_##name(__VA_ARGS__); }
-#define HOMING_SPAWN(name)                                                                                   \
-    HOMING_START(name, everything,                                                                           \
-                 (pid_t * child, const char* path, const posix_spawn_file_actions_t* actions,                \
-                  const posix_spawnattr_t* attributes, char* const* list, char* const* names),               \
-                 child, path, actions, attributes, list, names)
-HOMING_SPAWN(posix_spawn)
-HOMING_SPAWN(posix_spawnp)
+// The same with an environment: `names`, given on as `given`. is_other: can homing's library not be in it?
+#define HOMING_START_WITH(name, memory, parameters, is_other, ...)                                           \
+    static homing::hooks::Signature<&::name>::Result through_##name parameters {                             \
+        using namespace homing::hooks;                                                                       \
+        static constinit Real<Signature<&::name>::Function> real{#name};                                     \
+        return with_environment([&] { return is_other; }, names,                                             \
+                                [&](char* const* given) { return start(memory{}, real, __VA_ARGS__); });     \
+    }                                                                                                        \
+    HOMING_HOOK(name, parameters) {                                                                          \
+        char* const* const given = names;                                                                    \
+        return through_##name(__VA_ARGS__);                                                                  \
+    }
+#define HOMING_SPAWN(name, is_other)                                                                         \
+    HOMING_START_WITH(name, everything,                                                                      \
+                      (pid_t * child, const char* path, const posix_spawn_file_actions_t* actions,           \
+                       const posix_spawnattr_t* attributes, char* const* list, char* const* names),          \
+                      is_other, child, path, actions, attributes, list, given)
+HOMING_SPAWN(posix_spawn, has_other_loader(AT_FDCWD, path))
+HOMING_SPAWN(posix_spawnp, has_other_loader_in_path(path))
 extern "C" FILE* _IO_popen(const char*, const char*);
 HOMING_START(system, everything, (const char* command), command)
 HOMING_START(popen, everything, (const char* command, const char* mode), command, mode)
 HOMING_START(_IO_popen, everything, (const char* command, const char* mode), command, mode)
 HOMING_START(wordexp, everything, (const char* words, wordexp_t* found, int flags), words, found, flags)
 
-HOMING_START(execve, everything_of_child, (const char* path, char* const* list, char* const* names), path,
-             list, names)
-HOMING_START(execv, everything_of_child, (const char* path, char* const* list), path, list)
-HOMING_START(execvp, everything_of_child, (const char* file, char* const* list), file, list)
-HOMING_START(execvpe, everything_of_child, (const char* file, char* const* list, char* const* names), file,
-             list, names)
-HOMING_START(fexecve, everything_of_child, (int file, char* const* list, char* const* names), file, list,
-             names)
+HOMING_START_WITH(execve, everything_of_child, (const char* path, char* const* list, char* const* names),
+                  has_other_loader(AT_FDCWD, path), path, list, given)
+HOMING_START_WITH(execvpe, everything_of_child, (const char* file, char* const* list, char* const* names),
+                  has_other_loader_in_path(file), file, list, given)
+HOMING_START_WITH(fexecve, everything_of_child, (int file, char* const* list, char* const* names),
+                  has_other_loader(file), file, list, given)
 #if __GLIBC_PREREQ(2, 34)
-HOMING_START(execveat, everything_of_child,
-             (int folder, const char* path, char* const* list, char* const* names, int flags), folder, path,
-             list, names, flags)
+HOMING_START_WITH(execveat, everything_of_child,
+                  (int folder, const char* path, char* const* list, char* const* names, int flags),
+                  *path ? has_other_loader(folder, path) : has_other_loader(folder), folder, path, list,
+                  given, flags)
 #endif
+
+// Those that give their own environment on.
+#define HOMING_START_WITHOUT(name, with, is_other)                                                           \
+    static int through_##name(const char* file, char* const* list) {                                         \
+        using namespace homing::hooks;                                                                       \
+        static constinit Real<Signature<&::name>::Function> real{#name};                                     \
+        if (preload_with_ours(environ) && is_other) return through_##with(file, list, environ);              \
+        return start(everything_of_child{}, real, file, list);                                               \
+    }                                                                                                        \
+    HOMING_HOOK(name, (const char* file, char* const* list)) { return through_##name(file, list); }
+HOMING_START_WITHOUT(execv, execve, has_other_loader(AT_FDCWD, file))
+HOMING_START_WITHOUT(execvp, execvpe, has_other_loader_in_path(file))
 
 // Those with a list of arguments call the C library's execve inside it: they become the ones above, not by
 // their exported names, which are found in a table that need not be relocated yet.
