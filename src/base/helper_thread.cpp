@@ -49,6 +49,11 @@ bool HelperThread::is_ours(int thread) noexcept {
            });
 }
 
+std::size_t HelperThread::count() noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        our_threads, [](const std::atomic<int>& one) { return one.load(std::memory_order_relaxed) != 0; }));
+}
+
 bool HelperThread::start(Work work, void* self, double seconds) noexcept {
     const int state = state_.load(std::memory_order_acquire);
     if (state == running) return true;

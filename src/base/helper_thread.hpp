@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <pthread.h>
 
 namespace homing {
@@ -33,6 +34,8 @@ class HelperThread {
     void abandon() noexcept { state_.store(never, std::memory_order_release); }
     /// Is this thread (its number in /proc/self/task) one of these?
     static bool is_ours(int thread) noexcept;
+    /// How many of these there are, about: one that begins or ends just now may be missing.
+    static std::size_t count() noexcept;
     /// Its number in /proc/self/task, 0 where there is none.
     int id() const noexcept { return id_.load(std::memory_order_acquire); }
 

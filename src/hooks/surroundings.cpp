@@ -3,6 +3,7 @@
 #include "hooks/surroundings.hpp"
 
 #include "base/clock.hpp"
+#include "base/helper_thread.hpp"
 #include "base/raw_calls.hpp"
 #include "hooks/each_piece.hpp"
 #include "hooks/look_pace.hpp"
@@ -55,10 +56,11 @@ const char* find_mark() noexcept {
     return reason;
 }
 
-/// Differs when threads came or went, in most cases.
+/// Differs when threads of the program came or went, in most cases.
 std::uint64_t count_threads() noexcept {
     struct stat task{};
-    return raw::call(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &task, 0) == 0 ? task.st_nlink : 0;
+    if (raw::call(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &task, 0) != 0) return 0;
+    return task.st_nlink - std::min<std::uint64_t>(task.st_nlink, HelperThread::count());
 }
 
 /// Differs when the program has mapped something, in most cases: a ring of the kernel's comes so, and no hook
@@ -140,9 +142,9 @@ bool surroundings_allow(Windows& windows) noexcept {
         last.threads = threads;
         last.mapped = mapped;
         last.pace.looked(now, cost);
-        let_faults_through_handlers(); // that were installed past the C library
         const char* mark = find_mark();
-        const long blocked = find_thread(blocks_faults);
+        const auto [blocked, caught] = look_at_threads(blocks_faults);
+        let_faults_through_handlers(caught); // that were installed past the C library
         last.took_each = std::min(last.took_each, (clock_seconds() - now) / parts);
         if (mark) return forbid(windows, mark);
         if (stays_blocked(blocked, now) && !std::exchange(last.said, true))

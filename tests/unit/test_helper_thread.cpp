@@ -47,6 +47,7 @@ TEST(HelperThread, WorksWhenItIsDueAndTakesNoSignalOfTheProgram) {
     EXPECT_TRUE(comes_true([&] { return job.calls >= 3; }));
     EXPECT_NE(helper.id(), 0);
     EXPECT_NE(helper.id(), static_cast<int>(::gettid()));
+    EXPECT_EQ(HelperThread::count(), 1u);
     EXPECT_TRUE(job.inside) << "what it allocates is homing's";
     EXPECT_TRUE(job.takes_segv);
     EXPECT_FALSE(job.takes_usr1);
@@ -59,6 +60,7 @@ TEST(HelperThread, WorksWhenItIsDueAndTakesNoSignalOfTheProgram) {
     ::usleep(5000);
     EXPECT_EQ(job.calls, calls);
     EXPECT_EQ(helper.id(), 0);
+    EXPECT_EQ(HelperThread::count(), 0u);
     EXPECT_FALSE(helper.start(work, &job, 0)) << "it was told to go for good";
 }
 

@@ -43,13 +43,15 @@ bool read_action(int signal, KernelAction& action) noexcept {
     return raw::call(SYS_rt_sigaction, signal, nullptr, &action, sizeof(Mask)) == 0;
 }
 
-void let_faults_through_handlers() noexcept {
+void let_faults_through_handlers(Mask caught) noexcept {
     // What is translated has the stand-in for SIGSEGV; before that, it is a signal of the program's.
     const Mask unfit = translates_masks() ? segv : segv | stand_in;
     bool asks = false;
     for (int signal = 1; signal < _NSIG; ++signal) {
         KernelAction action{};
-        if (signal == SIGSEGV || !read_action(signal, action) || !has_handler(action)) continue;
+        if (signal == SIGSEGV || !(caught & mask_of(signal)) || !read_action(signal, action) ||
+            !has_handler(action))
+            continue;
         asks |= (action.flags & SA_ONSTACK) != 0 && !is_librarys(signal);
         if (action.mask & unfit) let_faults_through(signal, action);
     }

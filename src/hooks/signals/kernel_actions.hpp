@@ -21,8 +21,8 @@ bool read_action(int signal, KernelAction& action) noexcept;
 
 /// While a handler runs that blocks SIGSEGV, a window's fault ends the process: in all handlers but that of
 /// SIGSEGV itself the stand-in takes its place (masks.hpp). And whether one asks for an alternate stack is
-/// noted. 64 system calls.
-void let_faults_through_handlers() noexcept;
+/// noted. A system call for each of these signals: all that may have a handler.
+void let_faults_through_handlers(Mask caught = ~Mask{0}) noexcept;
 /// Does a handler of another signal than SIGSEGV ask for an alternate stack, as far as we know?
 bool a_handler_asks_for_a_stack() noexcept;
 /// One that has just been installed does.

@@ -71,7 +71,7 @@ const char* prepare_handler() noexcept {
         if (!install_ours()) return "sigaction fails";
         let_faults_through_handlers();
         // Only now: what waits for the program to unblock SIGSEGV comes to our handler.
-        translate_masks(find_thread(blocks_stand_in_only) != 0);
+        translate_masks(look_at_threads(blocks_stand_in_only).found != 0);
         let_faults_through_handlers(); // that were installed meanwhile
         prepare_stacks();
     } else if (replaced_by_others()) {

@@ -31,7 +31,8 @@ constexpr std::size_t line_bytes = 256;
 class File {
   public:
     File(int folder, const char* path) noexcept
-        : descriptor_(static_cast<int>(raw::call(SYS_openat, folder, path, O_RDONLY | O_CLOEXEC, 0))) {}
+        : descriptor_(static_cast<int>(
+              raw::call(SYS_openat, folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0))) {}
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     ~File() { raw::close(descriptor_); }
