@@ -11,8 +11,6 @@ using model::tuning::chances;
 using model::tuning::clearly_more;
 using model::tuning::most_team_threads;
 
-TeamTable::TeamTable(const NodeMap& nodes) : nodes_(nodes) { make({}); }
-
 std::uint32_t TeamTable::slot_of(int thread, model::Node node) {
     const auto [found, is_new] =
         slot_of_thread_.try_emplace(thread, static_cast<std::uint32_t>(slots_.size()));
