@@ -249,6 +249,7 @@ def test_a_run_without_moves_settles_at_once() -> None:
 def test_runs_of_a_pair_take_turns_and_pay_for_their_own(tmp_path: Path) -> None:
     work = "import sys, time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\n"
     command = [sys.executable, "-c", work]
+    (tmp_path / "record").write_text("of an earlier run")
     begin = time.perf_counter()
     pair = overhead.measure_pair(command, find_library(), {"HOMING": "off"}, str(tmp_path), 0)
     elapsed = time.perf_counter() - begin
@@ -256,6 +257,7 @@ def test_runs_of_a_pair_take_turns_and_pay_for_their_own(tmp_path: Path) -> None
     assert min(pair["cpu"]) >= 0.2
     assert min(pair["wall"]) >= 0.2
     assert sum(pair["wall"]) <= elapsed, "what one does while the other is stopped is not there"
+    assert not (tmp_path / "record").exists(), "no run pays for the removal of an earlier one's record"
 
 
 def test_a_run_that_fails_ends_the_pair(tmp_path: Path) -> None:
