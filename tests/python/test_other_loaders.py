@@ -41,7 +41,7 @@ def test_a_program_of_another_loader_is_started_without_the_library(tmp_path: Pa
     loader = tmp_path / "ld-musl-x86_64.so.1"
     ordinary, other = tmp_path / "ordinary", tmp_path / "other"
     for program, options in (ordinary, []), (other, [f"-Wl,--dynamic-linker={loader}"]):
-        command = ["gcc", "-x", "c", "-", "-o", program, *options]
+        command = ["gcc", "-x", "c", "-", "-o", str(program), *options]
         subprocess.run(command, input=PROGRAM, text=True, check=True)
         script = program.with_suffix(".script")
         script.write_text(f"#!{program}\n")
@@ -54,3 +54,16 @@ def test_a_program_of_another_loader_is_started_without_the_library(tmp_path: Pa
         for program, value in (ordinary, preload), (other, left):
             outcome, _ = run([python, "-c", STARTS, program], {"LD_PRELOAD": preload}, tmp_path)
             assert (outcome.status, outcome.stdout.split()) == (0, 6 * [value])
+
+
+def test_an_environment_that_is_no_memory_is_an_error(tmp_path: Path) -> None:
+    """As the kernel has it, of which no hook may make a crash."""
+    code = """
+import ctypes, os
+library = ctypes.CDLL(None, use_errno=True)
+arguments = (ctypes.c_char_p * 2)(b"true", None)
+for path, names in (b"/bin/true", ctypes.c_void_p(8)), (None, None), (ctypes.c_void_p(8), None):
+    print(library.execve(path, arguments, names), os.strerror(ctypes.get_errno()))
+"""
+    outcome, _ = run([sys.executable, "-c", code], {"LD_PRELOAD": str(LIBRARY)}, tmp_path)
+    assert (outcome.status, outcome.stdout) == (0, 3 * "-1 Bad address\n")

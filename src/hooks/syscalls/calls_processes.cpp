@@ -79,8 +79,8 @@ HOMING_START_WITH(fexecve, everything_of_child, (int file, char* const* list, ch
 #if __GLIBC_PREREQ(2, 34)
 HOMING_START_WITH(execveat, everything_of_child,
                   (int folder, const char* path, char* const* list, char* const* names, int flags),
-                  *path ? has_other_loader(folder, path) : has_other_loader(folder), folder, path, list,
-                  given, flags)
+                  path && *path ? has_other_loader(folder, path) : has_other_loader(folder), folder, path,
+                  list, given, flags)
 #endif
 
 // Those that give their own environment on.
@@ -88,7 +88,8 @@ HOMING_START_WITH(execveat, everything_of_child,
     static int through_##name(const char* file, char* const* list) {                                         \
         using namespace homing::hooks;                                                                       \
         static constinit Real<Signature<&::name>::Function> real{#name};                                     \
-        if (preload_with_ours(environ) && is_other) return through_##with(file, list, environ);              \
+        if (is_relocated() && preload_with_ours(environ) && is_other)                                        \
+            return through_##with(file, list, environ);                                                      \
         return start(everything_of_child{}, real, file, list);                                               \
     }                                                                                                        \
     HOMING_HOOK(name, (const char* file, char* const* list)) { return through_##name(file, list); }

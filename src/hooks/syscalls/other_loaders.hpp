@@ -6,6 +6,8 @@
 // Called between vfork and exec: no allocation, and memory of the stack only.
 #pragma once
 
+#include "hooks/export.hpp"
+
 #include <alloca.h>
 #include <cstddef>
 #include <cstring>
@@ -18,7 +20,8 @@ bool has_other_loader(int folder, const char* path) noexcept;
 bool has_other_loader_in_path(const char* file) noexcept;
 bool has_other_loader(int file) noexcept;
 
-/// LD_PRELOAD's value in an environment, or null where homing's library is not in it.
+/// LD_PRELOAD's value in an environment; null where homing's library is not in it, or no call may be made to
+/// look at a program.
 const char* preload_with_ours(char* const* names) noexcept;
 /// NAME=VALUE for what is left of the value. `to` has room for "LD_PRELOAD=" and the value. False: nothing is
 /// left.
@@ -27,7 +30,7 @@ bool write_preload_without_ours(const char* value, char* to) noexcept;
 /// work(environment): `names`, without homing's library where is_other() is true.
 template <class IsOther, class Work>
 auto with_environment(IsOther&& is_other, char* const* names, Work&& work) {
-    const char* const value = preload_with_ours(names);
+    const char* const value = is_relocated() ? preload_with_ours(names) : nullptr;
     if (!value || !is_other()) return work(names);
     constexpr std::size_t name_bytes = sizeof "LD_PRELOAD=";
     std::size_t count = 0;
