@@ -200,7 +200,8 @@ def size_of(routine: Routine, name: str, declaration: Declaration) -> str | None
             text = statement.text
     match = re.search(r"\bnew\s+([\w:\s]+?)\s*\[(.*)\]\s*(?:\(\s*\)|\{\s*\})?\s*;?$", text, re.DOTALL)
     if match:
-        return f"(unsigned long)({' '.join(match[2].split())}) * sizeof({match[1]})"
+        sides = re.sub(r"\]\s*\[", ") * (", " ".join(match[2].split()))
+        return f"(unsigned long)({sides}) * sizeof({match[1]})"
     match = re.search(r"\bmalloc\s*\((.*)\)\s*;?$", text, re.DOTALL)
     if match:
         return " ".join(match[1].split())
