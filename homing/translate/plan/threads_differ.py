@@ -7,6 +7,7 @@ others would wait for ever.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from homing.translate.tree import (
@@ -23,6 +24,8 @@ from homing.translate.tree import (
 )
 
 _ASKS = frozenset({"omp_get_thread_num"})
+#: Jumps that may leave more than the innermost loop.
+_FAR = re.compile(r"\b(?:(?:cycle|exit)\s+\w|go\s*to\b|return\b)", re.IGNORECASE)
 _OF_ONE = frozenset({"single", "master", "masked", "critical", "sections", "section", "task", "ordered"})
 
 
@@ -46,12 +49,24 @@ class Differing:
         """May threads come to its body differently often?"""
         if isinstance(node, Branch):
             return any(self._differs(head) for head, _ in node.arms)
-        return self._differs(node.head) or any(
-            self._differs(one) if isinstance(one, Statement) else isinstance(one, Branch) and self.uneven(one)
-            for one in walk(node.body)
-            if not isinstance(one, Loop | Construct)
-            and any(inner.kind is Kind.JUMP for inner in statements([one]))
-        )
+        return self._differs(node.head) or self._leaves(node.body, False, False)
+
+    def _leaves(self, nodes: Sequence[Node], inner: bool, apart: bool) -> bool:
+        """Does a jump leave the loop around, or an iteration of it, in some threads only? inner: the nodes
+        are those of a loop inside; apart: not all threads come to them. No jump leaves a construct."""
+        for node in nodes:
+            if isinstance(node, Statement):
+                far = not inner or _FAR.search(node.text) is not None
+                if node.kind is Kind.JUMP and far and (apart or self._differs(node)):
+                    return True
+            elif isinstance(node, Loop):
+                if self._leaves(node.body, True, apart or self._differs(node.head)):
+                    return True
+            elif isinstance(node, Branch):
+                own = apart or self.uneven(node)
+                if any(self._leaves(body, inner, own) for _, body in node.arms):
+                    return True
+        return False
 
     def _differs(self, statement: Statement) -> bool:
         used = {one.name for one in statement.references if one.access is not Access.WRITE}
