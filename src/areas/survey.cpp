@@ -17,9 +17,6 @@ constexpr double least_wait = 0.5e-3;
 /// What looking in vain may take before its share of the time counts (seconds): a few looks. The first ones
 /// come just before the program begins to use what it has.
 constexpr double vain_allowance = 0.25e-3;
-/// One glance at the page faults in so many is timed: the thread's clock is two system calls beside the one
-/// (some .3 us each), and what a glance takes changes with the number of threads only.
-constexpr std::uint32_t glances_timed = 16;
 /// Areas of which nothing was seen yet that are looked at in one go, and probes of each where the kernel
 /// tells of single pages only.
 constexpr std::size_t most_unseen = 512;
@@ -97,21 +94,14 @@ void Survey::probe_evenly(const WatchedArea& area, const PageSet& granules, std:
 /// that there are no more than some twenty of these.
 bool Survey::is_time(const WatchList& watch) {
     const double now = record::now();
-    if (now < next_ && now < glance_) return false;
-    if (!has_incomplete(watch)) { // nothing can be found: no system call
-        glance_ = now + least_wait;
-        next_ = std::max(next_, glance_);
-        return false;
-    }
     if (now >= next_) {
         faults_ = kernel_.page_faults();
         return true;
     }
-    const bool timed = glances_++ % glances_timed == 0;
-    const double begin = timed ? thread_seconds() : 0;
+    if (now < glance_ || !has_incomplete(watch)) return false;
+    const double begin = thread_seconds();
     const std::uint64_t faults = kernel_.page_faults();
-    if (timed) glance_wait_ = std::max(least_wait, (thread_seconds() - begin) / share_in_vain);
-    glance_ = now + glance_wait_;
+    glance_ = now + std::max(least_wait, (thread_seconds() - begin) / share_in_vain);
     if (faults - faults_ < faults_to_look_) return false;
     faults_ = faults;
     faults_to_look_ *= 2;

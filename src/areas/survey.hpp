@@ -52,8 +52,6 @@ class Survey {
     std::uint64_t random_;
     double next_ = 0;                  ///< when it is time again, ...
     double glance_ = 0;                ///< ... unless page faults say so before, for which it is time then
-    double glance_wait_ = 0;           ///< from one glance at the faults to the next one
-    std::uint32_t glances_ = 0;        ///< so far
     std::uint64_t faults_ = 0;         ///< of the process, at the newest look
     std::uint64_t faults_to_look_ = 1; ///< since then, that make another one worth while
     double looked_ = 0;                ///< when that was last

@@ -128,36 +128,6 @@ TEST_F(SurveyTest, WhatExistsAsAWholeIsNotLookedAtInParts) {
     EXPECT_EQ(area.there().size(), area.granules);
 }
 
-/// A look has a price at every region, and most programs have used all that they have after their first
-/// steps.
-TEST_F(SurveyTest, WhereEverythingExistsTheKernelIsNotAsked) {
-    struct Asked : FailingKernel {
-        using FailingKernel::FailingKernel;
-        std::uint64_t page_faults() noexcept override { return ++faults, FailingKernel::page_faults(); }
-        int faults = 0;
-    } kernel(linux_kernel());
-    int calls = 0;
-    kernel.before([&](KernelCall) { ++calls; });
-    Survey seldom(kernel, 7);
-    Block whole(std::size_t{4} << 20), late(std::size_t{4} << 20);
-    ::madvise(late.memory(), late.bytes(), MADV_NOHUGEPAGE);
-    whole.use(0, whole.bytes());
-    WatchedArea& area = area_of(late);
-    for (const auto& other : watch.areas()) // static arrays of this program, too
-        other->seen = true;
-    for (int looks = 0; looks < 20; ++looks) {
-        EXPECT_FALSE(seldom.look(watch));
-        ::usleep(1000);
-    }
-    EXPECT_EQ(calls + kernel.faults, 0);
-    area.seen = false; // as one that has come
-    late.use(0, late.bytes());
-    const auto begin = std::chrono::steady_clock::now();
-    while (!seldom.look(watch) && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20))
-        ::usleep(1000);
-    EXPECT_TRUE(area.seen);
-}
-
 TEST_F(SurveyTest, MemoryThatCameToLieOnHugePagesHasTheirGranule) {
     Block block(std::size_t{16} << 20);
     if (::madvise(block.memory(), block.bytes(), MADV_HUGEPAGE) != 0) GTEST_SKIP() << "no huge pages here";
