@@ -34,8 +34,10 @@ def settle(routine: Routine, arrays: Mapping[str, Array], whole: Bounds, edits: 
 
 
 def _passes(statement: Statement, arrays: Mapping[str, Array]) -> bool:
+    """To a procedure: an intrinsic one gets the gathered array, which the inquiries are about then, too."""
+    intrinsic = {one.name for one in statement.references if one.intrinsic}
     return any(
-        one.name in arrays and one.argument_of is not None and one.argument_of not in _INQUIRIES
+        one.name in arrays and one.argument_of is not None and one.argument_of not in intrinsic
         for one in statement.references
     )
 
