@@ -125,33 +125,32 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
                 return candidate.formula->family == family && !candidate.formula->each ? candidate.best
                                                                                        : -3e38f;
             });
+            const double top = joint.best();
             if (best == joint.candidates.end() || best->formula->family != family || best->formula->each ||
-                best->best < joint.best() + tuning::negligible_log)
+                best->best < top + tuning::negligible_log)
                 break;
-            std::vector<Candidate> candidates;
+            const Candidate from = *best; // a copy: the candidates grow
+            bool is_better = false;
             for (int i = -tuning::refined_steps + 1; i < tuning::refined_steps; ++i) {
                 if (i == 0) continue;
-                Formula formula = *best->formula;
-                Candidate candidate{best->index, &formula, nuisance_logs(family)};
+                Formula formula = *from.formula;
+                Candidate candidate{from.index, &formula, nuisance_logs(family)};
                 const double shift = i * step / tuning::refined_steps;
                 if (family == Family::grids) formula.cut += shift;
                 if (family == Family::drift) formula.offset += shift;
                 if (family == Family::tiles) formula.rows += shift;
                 if (formula.cut <= 0 || (family == Family::grids && formula.cut >= 1) || formula.rows < 1)
                     continue;
-                const double share = formulas_.all()[best->index].prior / (2 * tuning::refined_steps) *
+                const double share = formulas_.all()[from.index].prior / (2 * tuning::refined_steps) *
                                      tuning::family_prior[static_cast<std::size_t>(family)];
                 for (float& log : candidate.log)
                     log += static_cast<float>(log_of(share));
-                if (!observe(touches, joint.positions, candidate, joint.best())) continue;
+                if (!observe(touches, joint.positions, candidate, top)) continue;
                 candidate.formula = &joint.refined.emplace_back(formula);
-                candidates.push_back(candidate);
+                joint.candidates.push_back(candidate);
+                is_better |= candidate.best > from.best;
             }
-            const float before = best->best;
-            joint.candidates.insert(joint.candidates.end(), candidates.begin(), candidates.end());
-            if (std::ranges::none_of(candidates,
-                                     [&](const Candidate& candidate) { return candidate.best > before; }))
-                break;
+            if (!is_better) break;
         }
     }
 }
