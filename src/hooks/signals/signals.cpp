@@ -69,9 +69,10 @@ const char* prepare_handler() noexcept {
         installer.store(raw::call(SYS_getpid), std::memory_order_relaxed);
         installed.store(true, std::memory_order_release);
         if (!install_ours()) return "sigaction fails";
-        let_faults_through_handlers();
+        const auto [blocked, caught] = look_at_threads(blocks_stand_in_only);
+        let_faults_through_handlers(caught);
         // Only now: what waits for the program to unblock SIGSEGV comes to our handler.
-        translate_masks(look_at_threads(blocks_stand_in_only).found != 0);
+        translate_masks(blocked != 0);
         let_faults_through_handlers(); // that were installed meanwhile
         prepare_stacks();
     } else if (replaced_by_others()) {
