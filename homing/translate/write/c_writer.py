@@ -29,12 +29,6 @@ from homing.translate.write.writer import PART, Around, Region, cyclic_range, st
 class CWriter(CThreadLoops):
     """Loops, regions and what stands in them."""
 
-    def whole(self, array: Array, dimension: int) -> tuple[str, str]:
-        if declared := self.declared(array, dimension):
-            return declared
-        layout = self.layout(array)
-        return f"homing_lower({layout}, {dimension})", f"homing_upper({layout}, {dimension})"
-
     # --- communication ----------------------------------------------------------------------------------
 
     def _exchange(self, verb: str, array: str, boxes: Sequence[Box]) -> list[str]:

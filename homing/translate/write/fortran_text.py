@@ -69,12 +69,6 @@ class FortranText(RoutineText):
     def long(self, text: str) -> str:
         return f"int({text}, homing_long)"
 
-    def whole(self, array: Array, dimension: int) -> tuple[str, str]:
-        if declared := self.declared(array, dimension):
-            return declared
-        layout = self.layout(array)
-        return f"homing_lower({layout}, {dimension})", f"homing_upper({layout}, {dimension})"
-
     def _directive(self, begin: int, end: int, text: str) -> None:
         """Put code (or another directive) in place of a directive."""
         if self.fixed and text and not text.startswith("!$omp"):

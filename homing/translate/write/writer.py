@@ -137,6 +137,13 @@ class RoutineText:
     def layout(self, array: Array | str) -> str:
         return added(f"hm_layout_{array if isinstance(array, str) else array.name}")
 
+    def whole(self, array: Array, dimension: int) -> tuple[str, str]:
+        """Writer.whole."""
+        if declared := self.declared(array, dimension):
+            return declared
+        layout = self.layout(array)
+        return f"homing_lower({layout}, {dimension})", f"homing_upper({layout}, {dimension})"
+
     def declared(self, array: Array, dimension: int) -> tuple[str, str] | None:
         """The bounds that an array of this routine was declared with, unless something has changed since it
         was made what they are made of."""
