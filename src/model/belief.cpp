@@ -3,7 +3,6 @@
 #include "base/invariant.hpp"
 
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 namespace homing::model {
@@ -99,18 +98,9 @@ double Belief::evidence_by_page(std::span<const Touch> touches) const {
            }));
 }
 
-void Belief::Alive::scale(double by) {
-    share *= by;
-    crisp *= by;
-    for (auto* shares : {&owners, &by_owner, &by_master})
-        for (double& one : *shares)
-            one *= by;
-}
-
 void Belief::normalise(Joint& joint) {
     const double top = joint.best();
     posterior_ = {};
-    alive_.clear();
     double sum = 0;
     const auto share_of = [&](double log, Family family) {
         constexpr double least = 2 * tuning::negligible_log; // e^-36 of a sum is below its last digit
@@ -119,21 +109,15 @@ void Belief::normalise(Joint& joint) {
         sum += share;
         return share;
     };
-    alive_.reserve(joint.candidates.size());
-    for (const Candidate& candidate : joint.candidates) {
+    known_ = 0;
+    for (Candidate& candidate : joint.candidates) {
+        candidate.share = 0;
         if (candidate.best < top + tuning::negligible_log) continue;
-        Alive alive{candidate.index, *candidate.formula, 0, 0, {}, {}, {}, 0, 0};
-        for (std::size_t r = 0; r < reaches.size(); ++r) {
-            for (std::size_t s = 0; s < strays.size(); ++s) {
-                const double share = share_of(candidate.log[r * strays.size() + s], alive.formula.family);
-                alive.owners[r] += share;
-                alive.by_owner[r] += share * strays[s].by_owner();
-                alive.by_master[r] += share * strays[s].master;
-                if (r < tuning::halos && s != many_strays) alive.crisp += share;
-            }
-            alive.share += alive.owners[r];
+        for (std::size_t i = 0; i < candidate.log.size(); ++i) {
+            const double share = share_of(candidate.log[i], candidate.formula->family);
+            candidate.share += share;
+            known_ += share * strays[i % strays.size()].by_owner();
         }
-        alive_.push_back(alive);
     }
     for (std::size_t i = 0; Runs & runs : runs_)
         runs.share = share_of(joint.runs[i++], runs.family);
@@ -153,12 +137,8 @@ void Belief::normalise(Joint& joint) {
     log_evidence_ = top + std::log(sum);
     for (double& probability : posterior_)
         probability /= sum;
-    known_ = 0;
-    for (Alive& alive : alive_) {
-        alive.scale(1 / sum);
-        known_ += std::accumulate(alive.by_owner.begin(), alive.by_owner.end(), 0.0);
-    }
-    keep_what_counts();
+    known_ /= sum;
+    keep_what_counts(joint.candidates, top, sum);
     const auto scale = [&](auto& one) { known_ += (one.share /= sum) * one.by_owner; };
     std::ranges::for_each(runs_, scale);
     std::ranges::for_each(even_, scale);
@@ -172,20 +152,35 @@ void Belief::normalise(Joint& joint) {
     known_ += home_by_owner_ /= sum;
 }
 
-/// Drops formulas of next to no weight; the others take over what they had.
-void Belief::keep_what_counts() {
-    const double all = std::accumulate(alive_.begin(), alive_.end(), 0.0,
-                                       [](double sum, const Alive& alive) { return sum + alive.share; });
-    std::erase_if(alive_, [](const Alive& alive) { return alive.share < tuning::negligible_share; });
-    std::ranges::sort(alive_, std::greater<>(), &Alive::share);
+/// Leaves out formulas of next to no weight; the others take over what they had. Of hundreds few are kept:
+/// only these are written down. `top` and `sum`: of the weights.
+void Belief::keep_what_counts(std::vector<Candidate>& candidates, double top, double sum) {
+    std::vector<const Candidate*> order;
+    double all = 0;
+    for (const Candidate& candidate : candidates) {
+        all += candidate.share / sum;
+        if (candidate.share / sum >= tuning::negligible_share) order.push_back(&candidate);
+    }
+    std::ranges::sort(order, std::greater<>(), [](const Candidate* one) { return one->share; });
     double kept = 0;
-    std::ptrdiff_t count = 0;
-    while (count < std::ssize(alive_) && kept < all - tuning::negligible_part)
-        kept += alive_[static_cast<std::size_t>(count++)].share;
-    alive_.erase(alive_.begin() + count, alive_.end());
-    alive_.shrink_to_fit(); // of hundreds few are left
-    for (Alive& alive : alive_)
-        alive.scale(all / kept);
+    std::size_t count = 0;
+    while (count < order.size() && kept < all - tuning::negligible_part)
+        kept += order[count++]->share / sum;
+    const double scale = all / kept / sum;
+    alive_.clear();
+    alive_.reserve(count);
+    for (const Candidate* candidate : std::span(order).first(count)) {
+        Alive alive{candidate->index, *candidate->formula, scale * candidate->share, 0, {}, {}, {}, 0, 0};
+        for (std::size_t r = 0; r < reaches.size(); ++r)
+            for (std::size_t s = 0; s < strays.size(); ++s) {
+                const double share = scale * std::exp(candidate->log[r * strays.size() + s] - top);
+                alive.owners[r] += share;
+                alive.by_owner[r] += share * strays[s].by_owner();
+                alive.by_master[r] += share * strays[s].master;
+                if (r < tuning::halos && s != many_strays) alive.crisp += share;
+            }
+        alive_.push_back(alive);
+    }
 }
 
 Family Belief::likeliest() const noexcept {

@@ -135,7 +135,6 @@ class Belief {
             by_master;           ///< by reach: share; times local share
         double by_any_owner = 0; ///< the sum of by_owner
         std::size_t order = 0;   ///< in orders_; of the blurred ones
-        void scale(double by);
     };
     struct BlockRun {
         int end; ///< one after its last block
@@ -190,7 +189,7 @@ class Belief {
     void add_runs(std::span<const Touch> touches, Family family, double log_prior, const tuning::Stray& stray,
                   const States& of, const Borders& borders, Joint& joint);
     void normalise(Joint& joint);
-    void keep_what_counts();
+    void keep_what_counts(std::vector<Candidate>& candidates, double top, double sum);
     void prepare_formulas();
     std::size_t order_of(const Formula& formula);
     void find_breaks();

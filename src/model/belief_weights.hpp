@@ -18,7 +18,8 @@ struct Belief::Candidate {
     std::size_t index;
     const Formula* formula; ///< of the table, or of Joint::refined
     std::array<float, tuning::nuisances> log;
-    float best = 0; ///< of log
+    float best = 0;   ///< of log
+    double share = 0; ///< of the posterior, as long as it is normalised
     void find_best() { best = *std::ranges::max_element(log); }
 };
 
