@@ -6,6 +6,7 @@
 #include "model/tuning.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -187,10 +188,12 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     // touches tell.
     if (extent.is_offset() && has_narrow_parts(learnt.belief->likeliest())) {
         auto aligned = believe(extent.aligned());
-        const double odds = aligned->evidence_by_page(touches) - learnt.belief->evidence_by_page(touches);
-        learnt.is_aligned = !learnt.belief->has_whole_rounds() &&
-                            odds + (learnt.is_aligned ? 0 : tuning::aligned_log_prior) > 0;
-        if (learnt.is_aligned) learnt.belief = std::move(aligned);
+        const double odds = aligned->evidence_by_page(touches) - learnt.belief->evidence_by_page(touches) +
+                            (learnt.is_aligned ? 0 : tuning::aligned_log_prior);
+        const bool may_be = !learnt.belief->has_whole_rounds();
+        learnt.is_aligned = may_be && odds > 0;
+        if (learnt.is_aligned) learnt.belief.swap(aligned);
+        if (may_be) learnt.belief->doubt(std::move(aligned), 1 / (1 + std::exp(std::abs(odds))));
     }
     // It may have cut its allocation into arrays.
     if (!extent.has_blocks() && has_narrow_parts(learnt.belief->likeliest()))

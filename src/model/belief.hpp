@@ -98,6 +98,9 @@ class Belief {
     /// Who touched which page last (ascending by page), of all pages of which that is known; and how often
     /// those that came again came from the same node.
     void know_users(Users users, Repeats repeats);
+    /// Another explanation of the same touches is so probable beside this one (0..1/2): prospects are of
+    /// both.
+    void doubt(std::unique_ptr<Belief> other, double probability);
     /// The share of pages that have an owner of their own beside the distribution, 0..1.
     double own_owners() const noexcept { return own_owners_; }
 
@@ -228,7 +231,9 @@ class Belief {
     };
     std::vector<Seen> touches_; ///< where that of the page is known
     double home_ = 0, home_by_owner_ = 0;
-    double known_ = 0;                  ///< Prospect::known
+    double known_ = 0; ///< Prospect::known
+    std::unique_ptr<Belief> other_;
+    double other_share_ = 0;
     std::vector<std::uint64_t> breaks_; ///< first pages behind which runs or single pages differ, ascending
 };
 

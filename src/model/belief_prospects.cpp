@@ -219,6 +219,22 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
 void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
     by_distribution(page, out);
     add_page_alone(page, home, out);
+    if (!other_) return;
+    Prospect others;
+    other_->prospect(page, home, others);
+    for (const auto part : {&Prospect::best, &Prospect::local})
+        for (std::size_t n = 0; n < (out.*part).size(); ++n)
+            (out.*part)[n] += other_share_ * ((others.*part)[n] - (out.*part)[n]);
+    for (const auto part :
+         {&Prospect::spread, &Prospect::known, &Prospect::of_home, &Prospect::local_of_home})
+        out.*part += other_share_ * (others.*part - out.*part);
+}
+
+void Belief::doubt(std::unique_ptr<Belief> other, double probability) {
+    invariant(other->pages() == pages() && probability <= .5, "the likelier one of two of one area");
+    if (probability < tuning::negligible_part) return;
+    other_ = std::move(other);
+    other_share_ = probability;
 }
 
 /// To what the distributions say, what is known of this page alone: who touched it, and where it lies.
@@ -273,6 +289,7 @@ void Belief::know_users(Users users, Repeats repeats) {
     invariant(std::ranges::is_sorted(users, {}, &Users::value_type::first) &&
                   (users.empty() || users.back().first < pages()),
               "users of pages of the area come in their order");
+    if (other_) other_->know_users(users, repeats);
     // How often a page would come from the same node again by the distribution alone.
     Prospect prospect;
     double explained = 0, contradicting = 0;
@@ -345,7 +362,7 @@ std::uint64_t Belief::block_end(const Formula& formula, std::uint64_t page) cons
 
 std::uint64_t Belief::stretch_end(std::uint64_t page) const {
     if (crowded_) return page + 1;
-    std::uint64_t end = pages();
+    std::uint64_t end = other_ ? other_->stretch_end(page) : pages();
     const auto next = std::ranges::upper_bound(breaks_, page);
     if (next != breaks_.end()) end = std::min(end, *next);
     const double y = position(page);
