@@ -173,14 +173,48 @@ def test_a_step_is_found_not_positive_when_the_program_runs(tmp_path: Path) -> N
     assert "p.f90:10: the step k is not positive" in run.stderr
 
 
-def test_a_sum_that_every_rank_would_add(tmp_path: Path) -> None:
+SHARE = "do k = 1 + omp_get_thread_num(), n, omp_get_num_threads()\n{0} = {0} + k\nend do\n"
+EVERY_RANK = [
+    "!$omp do\ndo k = 1, n\n s = s + index(k)\nend do\n",
+    SHARE.format("s"),
+    SHARE.format("t") + "s = s + t\n",
+    "s = s + t + 1\n",
+    "!$omp master\ns = s + 2\n!$omp end master\n",
+    "call add(s)\n",
+    "call add(t)\ns = s + t\n",
+]
+
+
+@pytest.mark.parametrize("rest", EVERY_RANK)
+def test_a_sum_that_every_rank_would_add(tmp_path: Path, rest: str) -> None:
+    """Ranks were added up that had all added the same: a sum was twice what it is, with two."""
+    declared = "  real(8) :: t\n  integer, external :: omp_get_thread_num, omp_get_num_threads\n"
     body = (
-        "!$omp parallel reduction(+:s)\n!$omp do\ndo j = 1, n\n a(1, j) = j\n s = s + 1\nend do\n"
-        "!$omp do\ndo k = 1, n\n s = s + index(k)\nend do\n!$omp end parallel\n"
+        "!$omp parallel reduction(+:s) private(t)\nt = 0\n!$omp do\ndo j = 1, n\n a(1, j) = j\n s = s + 1\n"
+        f" t = t + j\nend do\n{rest}!$omp end parallel\ncontains\nsubroutine add(x)\nreal(8) :: x\n"
+        "x = x + 1\nend subroutine\n"
     )
-    fortran(tmp_path, "", body)
-    with pytest.raises(TranslationError, match="every rank adds to 's' here"):
-        fortran(tmp_path, "", body, "mpi")
+    fortran(tmp_path, declared, body)
+    with pytest.raises(TranslationError, match="every rank adds to 's' here") as caught:
+        fortran(tmp_path, declared, body, "mpi")
+    assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    "rest", ["s += omp_get_thread_num();", "add(&s);", "t++; s += t;", "s -= *w * t - 1;"]
+)
+def test_the_same_in_c(tmp_path: Path, rest: str) -> None:
+    (tmp_path / "p.c").write_text(
+        "#include <omp.h>\ndouble a[9], w[9];\n#pragma homing distribute a[block]\n"
+        "static void add(double *x) { *x += 1; }\n"
+        "int main(void) {\ndouble s = 0;\n#pragma omp parallel reduction(+ : s)\n{\n"
+        "double t = 0, u[2] = {0};\n"
+        f"#pragma omp for\nfor (int i = 0; i < 9; i++) a[i] = i, t += i, u[0] += 1;\n{rest}\n"
+        "s += 2 * t - u[0];\n}\nreturn s > 0;\n}\n"
+    )
+    with pytest.raises(TranslationError, match=r"^\S+p\.c:12:\d+: every rank adds to 's' here") as caught:
+        translate([str(tmp_path / "p.c")], Options("mpi"))
+    assert len(caught.value.problems) == 1
 
 
 C_REFUSED = [

@@ -4,9 +4,10 @@ static double a[N];
 #pragma homing distribute a[block]
 int main(void) {
     long hits = 0;
-    double s = 0;
-#pragma omp parallel reduction(+ : hits)
+    double s = 0, all = 1;
+#pragma omp parallel reduction(+ : hits, all)
     {
+        double own = 0, count[2] = {0};
 #pragma omp for
         for (int i = 0; i < N; i++)
             a[i] = i % 5;
@@ -15,10 +16,11 @@ int main(void) {
             s += a[i];
 #pragma omp for
         for (int i = 0; i < N; i++)
-            if (a[i] > 2) hits++;
+            if (a[i] > 2) hits++, own += a[i], count[1] += 2;
 #pragma omp for reduction(+ : s)
         for (int i = 0; i < N; i++)
             s += a[i];
+        all += 3 * own - count[1];
     }
-    printf("%g %ld %g\n", s, hits, a[7]);
+    printf("%g %ld %g %g\n", s, hits, a[7], all);
 }

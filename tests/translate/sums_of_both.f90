@@ -1,11 +1,12 @@
 program c4
   implicit none
   integer, parameter :: n = 24
-  real(8) :: a(n), b(n), s, t(4)
+  real(8) :: a(n), b(n), s, t(4), own, all, product, once(3)
   integer :: i, k, hist(0:3)
   !$homing distribute a(block), b(block)
-  hist = 0; s = 0; t = 0
-  !$omp parallel private(k) reduction(+:hist)
+  hist = 0; s = 0; t = 0; all = 1; product = 2
+  !$omp parallel private(k, own, once) reduction(+:hist, all) reduction(*:product)
+  own = 0.d0; once = 1
   !$omp do
   do i = 1, n
     a(i) = mod(i*5, 7)
@@ -21,6 +22,8 @@ program c4
     do i = 2, n - 1
       a(i) = a(i) + b(i)*0.125d0
       hist(mod(i, 4)) = hist(mod(i, 4)) + 1
+      own = own + b(i)
+      once(2) = once(2)*(1 + b(i)/64)
     end do
     !$omp single
     t(k) = s
@@ -30,6 +33,9 @@ program c4
     !$omp end master
     !$omp barrier
   end do
+  if (own /= 0) all = all - own*0.5d0
+  product = product*once(2)
   !$omp end parallel
-  print *, s, t, hist, sum(a)
+  print *, s, t, hist, sum(a), all
+  print '(f12.8)', product
 end program

@@ -22,12 +22,12 @@ from homing.translate.plan.threads_differ import Differing, of_procedure, of_reg
 from homing.translate.positions import Problem
 from homing.translate.targets.communication import Communication
 from homing.translate.targets.owned_loops import OwnedLoops
+from homing.translate.targets.rank_sums import RankSums
 from homing.translate.targets.routine import Fresh, Work
 from homing.translate.targets.serial_code import SerialCode
 from homing.translate.targets.single_owner import SingleOwner, loop_variables
 from homing.translate.targets.whole_constructs import OF_MANY, lists_arrays, one_thread_can, whole
 from homing.translate.tree import (
-    Access,
     Branch,
     Construct,
     Executable,
@@ -201,6 +201,8 @@ class Parts:
                 self.work.before(construct.begin, before)
                 self.work.after(construct.end, behind, construct.begin)
         else:
+            if self.work.mpi:
+                self._once_a_rank(construct, region)
             self.in_region(construct.body, region)
             self.work.writer.begin_region(region, construct, [], [])
         if self.work.mpi:
@@ -293,8 +295,6 @@ class Parts:
 
     def _region_construct(self, node: Construct, region: Region, touches: bool) -> None:
         directive = node.directive
-        if not touches:
-            self._added_by_each_rank(node, region)
         kind = whole(node) if touches else None
         if kind is not None and self._by_one_thread(node, region, kind):
             return
@@ -369,25 +369,22 @@ class Parts:
         self.singles.on_whole(node, self.work.touched(node.body), region)
         return True
 
-    def _added_by_each_rank(self, node: Construct, region: Region) -> None:
-        """Every rank runs a construct without distributed arrays: what it adds to a variable that the ranks
-        combine behind the region would be there once a rank."""
-        if (
-            not self.work.mpi
-            or region.construct is None
-            or not (node.worksharing or node.directive.name == "single")
-        ):
-            return
-        combined = {one.name for one in _reductions(region.construct)}
-        for reference in references([node]):
-            if reference.name in combined and reference.access is not Access.READ:
-                self.work.wrong(
-                    reference.begin,
-                    reference.end,
-                    f"every rank adds to '{reference.name}' here, and the region's REDUCTION adds up the "
-                    "ranks: give the loop a REDUCTION of its own",
+    def _once_a_rank(self, construct: Construct, region: Region) -> None:
+        """What every rank adds to a variable that the ranks combine behind the region."""
+        firstprivate = construct.directive.listed("firstprivate")
+
+        def own(name: str) -> bool:
+            return name in region.private and name not in firstprivate
+
+        sums = RankSums(self.work.routine, construct.body, self.work.distributions, own)
+        for one in region.reductions:
+            where = sums.once_a_rank(one)
+            if where is not None:
+                reason = (
+                    f"every rank adds to '{one.name}' here, and the region's REDUCTION adds up the ranks: "
+                    "add it up in a loop with a REDUCTION of its own"
                 )
-                return
+                self.work.wrong(*where, reason)
 
     def _seen_by_one_rank(
         self, node: Loop | Construct | Statement, region: Region, added_up: frozenset[str] = frozenset()
