@@ -28,7 +28,7 @@ from homing.translate.program.static_functions import tell_apart
 from homing.translate.reading import Read, read_all, read_one
 from homing.translate.source import Edits, SourceFile
 from homing.translate.targets.clones import as_clones
-from homing.translate.targets.commons import as_modules
+from homing.translate.targets.commons import as_modules, repeat_directives
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
 from homing.translate.targets.next_touch import translate_next_touch
 from homing.translate.targets.pages import translate_pages
@@ -364,6 +364,8 @@ def _translated(
         upm = _upm(units, edits, scanned, options, result)
         problems = []
     else:
+        if options.target == "pages":
+            repeat_directives(units)
         distributions = Distributions(units, in_place=options.target == "pages")
         if clones < _MOST_CLONES and _cloned(sources, scanned, read, distributions, options):
             return _translated(sources, options, progress, False, clones + 1)

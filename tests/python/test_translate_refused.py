@@ -40,6 +40,10 @@ REFUSED = [
     ("  equivalence (a(1, 1), s)", "", "EQUIVALENCE"),
     ("  common /blk/ a\n!$homing processors p(2)", "", "COMMON"),
     ("!$homing distribute a(block, *)", "", "twice"),
+    ("!$homing distribute b(cyclic(3 + unknown), *)", "", "'unknown' is not declared"),
+    ("!$homing distribute b(gen_block(sizes), *)", "", "'sizes' is not declared"),
+    ("!$homing processors p(q)\n!$homing distribute b(block, *) onto p", "", "'q' is not declared"),
+    ("", "!$homing redistribute a(*, cyclic(n*m))\n", "'m' is not declared"),
     ("!$homing distribute b(block)", "", "2 dimensions, not 1"),
     ("!$homing distribute c(block)", "", "not declared"),
     ("!$homing align b(i, j) with c(i, j)", "", "has no distribution"),
@@ -218,6 +222,15 @@ def test_the_same_in_c(tmp_path: Path, rest: str) -> None:
 
 
 C_REFUSED = [
+    (
+        "double a[9];\n#pragma homing distribute a[gen_block(unknown)]\na[0] = 0;",
+        "'unknown' is not declared",
+    ),
+    ("double *a = 0;\n#pragma homing distribute a[block] extent(n)\na[0] = 0;", "'n' is not declared"),
+    (
+        "int of = 9; double a[9];\n#pragma homing distribute a[gen_block(of)]\na[0] = of;",
+        "the sizes 'of' are no array that is declared here",
+    ),
     (
         "int n = 3; typedef int line[n]; line *b = 0;\n#pragma homing distribute b[block][*] extent(9, n)\n"
         "#pragma omp parallel for\nfor (int i = 0; i < 9; i++) b[i][0] = i;",

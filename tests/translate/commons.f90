@@ -53,6 +53,7 @@ subroutine relax
   common /field/ u, w, v /alone/ only
   integer :: i
   !$omp parallel do
+  !$homing on home(u(i))
   do i = 0, n - 1
     v(i) = u(i-1) + u(i+1) + w(2)
   end do
@@ -65,6 +66,7 @@ contains
       u(i) = v(i)/2
     end do
     !$omp parallel do
+    !$homing on home(only(i))
     do i = 1, n
       only(i) = only(i) + i
     end do

@@ -32,6 +32,7 @@ from homing.translate.front.c_memory import (
     may_free,
     takings,
 )
+from homing.translate.front.c_names import undeclared
 from homing.translate.front.c_places import Places, declarator
 from homing.translate.front.c_plain import check_plain
 from homing.translate.front.c_pragmas import pragmas_of
@@ -117,6 +118,8 @@ def read(
             problems.append(source.problem(begin, max(begin, end), f"{place}{diagnostic.spelling} (clang)"))
     if problems:
         raise TranslationError(problems)
+    if unknown := list(undeclared(source, directives, parse)):
+        raise TranslationError(unknown)
     builder = _Builder(source)
     with raising_callbacks():
         if not plain:

@@ -28,6 +28,7 @@ from homing.translate.plan.passing import Passing
 from homing.translate.plan.redistribution import Redistributions
 from homing.translate.plan.reference_text import folded
 from homing.translate.plan.templates import with_templates
+from homing.translate.plan.undeclared import undeclared
 from homing.translate.positions import Problem, Text
 from homing.translate.tree import (
     Access,
@@ -79,6 +80,7 @@ class Distributions:
         pass_elements(units, self.routines)
         for routine in used_first(units, self.modules):
             self._declare(routine)
+        self.problems += undeclared(units, self.modules)
         self.passing.visible()
         for unit in units:
             for routine in unit.routines if unit.form is not d.Form.C else ():

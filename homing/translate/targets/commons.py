@@ -23,7 +23,7 @@ from homing.translate.front.expressions import Expressions
 from homing.translate.front.kinds import form
 from homing.translate.program.shared import COMMON as MODULE
 from homing.translate.source import Edits, SourceFile
-from homing.translate.tree import Declaration, Routine, Unit, statements
+from homing.translate.tree import Declaration, Routine, Unit, references, statements
 from homing.translate.write.fortran_declarations import without_entities
 
 #: Types that mean the same everywhere.
@@ -51,6 +51,26 @@ def as_modules(units: Sequence[Unit]) -> dict[int, SourceFile]:
         if source is not None:
             found[index] = source
     return found
+
+
+def repeat_directives(units: Sequence[Unit]) -> None:
+    """--to pages, where arrays stay in their blocks: what one routine says of an array holds in all that use
+    it, where all mean the same members by the block."""
+    for name in sorted({declaration.block for unit in units for _, declaration in _members(unit)}):
+        block = _Block(units, name)
+        if not block.arrays or not block.alike():
+            continue
+        said = {
+            one.name.key: one
+            for routine in reversed(block.routines)
+            for one in routine.directives
+            if isinstance(one, d.Distribute | d.Align) and one.name.key in block.arrays
+        }
+        for routine in block.routines:
+            own = {one.name.key for one in routine.directives if isinstance(one, d.Distribute | d.Align)}
+            bodies = [r.body for unit in units for r in unit.routines if r is routine or r.parent is routine]
+            if {one.name for body in bodies for one in references(body)} & block.arrays:
+                routine.directives += [one for name, one in said.items() if name not in own]
 
 
 def _members(unit: Unit) -> Iterator[tuple[Routine, Declaration]]:
@@ -132,13 +152,17 @@ class _Block:
             return False  # of one without a PROGRAM statement
         if main not in self.routines and self._named(main, self.holder):
             return False
-        layouts = {self._layout(routine) for routine in self.routines}
-        if len(layouts) != 1 or None in layouts or self.directives() is None:
+        if not self.alike():
             return False
         private = re.compile(rf"\$omp[^\n]*/\s*{re.escape(self.name)}\s*/", re.IGNORECASE)
         if any(private.search(unit.source.text) for unit in self.users):
             return False
         return all(self._free(routine) for routine in self.routines)
+
+    def alike(self) -> bool:
+        """Do all mean the same members by it, and do their directives not contradict?"""
+        layouts = {self._layout(routine) for routine in self.routines}
+        return len(layouts) == 1 and None not in layouts and self.directives() is not None
 
     def _named(self, main: Routine, holder: Unit) -> bool:
         """Does the main program, or what is in it, mean something else by the arrays' names?"""

@@ -301,12 +301,12 @@ class CDeclarations(RoutineText):
                     if _NO_INTEGERS.search(declared[1].type):
                         reason = f"the sizes '{dimension.sizes}' are no integers"
                         self.problems.append((array.declaration.begin, array.declaration.end, reason))
-                elif declared is not None:
+                elif declared is not None or dimension.sizes.isidentifier():
                     self.problems.append(
                         (
                             array.declaration.begin,
                             array.declaration.end,
-                            f"the sizes '{dimension.sizes}' are no array",
+                            f"the sizes '{dimension.sizes}' are no array that is declared here",
                         )
                     )
                 else:
