@@ -10,7 +10,7 @@ from homing.errors import UserError, unexpected
 from homing.files import MOST_SOURCE, read_text
 from homing.translate.directives import scanner
 from homing.translate.directives.model import Form, NextTouch, Replicate
-from homing.translate.front import apart, expand
+from homing.translate.front import expand
 from homing.translate.not_translated import REFUSED, directives_included
 from homing.translate.options import Options as Options
 from homing.translate.options import Own as Own
@@ -18,18 +18,25 @@ from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.collect import array_plans, collected, refusals
 from homing.translate.plan.freed import memory_unseen
 from homing.translate.plan.kept import addresses_kept
-from homing.translate.plan.model import ArrayPlan, NotePlan, Plan, Step, UpmPlan
+from homing.translate.plan.model import ArrayPlan, Plan, Step, UpmPlan
 from homing.translate.positions import Problem, TranslationError
 from homing.translate.program.common_modules import made_in
 from homing.translate.program.externs import externs
 from homing.translate.program.header_functions import declare_anew
 from homing.translate.program.shared import Shared, shared
 from homing.translate.program.static_functions import tell_apart
-from homing.translate.reading import Read, read_all, read_one
+from homing.translate.reading import Read, read_all
+from homing.translate.replaced import (
+    c_lines,
+    copies,
+    fortran_lines,
+    join_loops,
+    no_commons,
+    own_names,
+    plain_c,
+)
 from homing.translate.source import Edits, SourceFile
-from homing.translate.targets.clones import as_clones
-from homing.translate.targets.commons import as_modules, repeat_directives
-from homing.translate.targets.joined_regions import JOINED, joined, names_of
+from homing.translate.targets.commons import repeat_directives
 from homing.translate.targets.next_touch import translate_next_touch
 from homing.translate.targets.pages import translate_pages
 from homing.translate.targets.parts import Parts
@@ -196,97 +203,6 @@ def _translate(
     return result
 
 
-def _join(
-    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
-) -> list[Step]:
-    """Puts files with joined regions into the place of the others, and says where."""
-    names = {name for one in scanned for name in names_of(one.directives)}
-    steps: list[Step] = []
-    for index, one in enumerate(read):
-        found = joined(one.unit, names) if one.unit is not None else None
-        if found is None or one.unit is None:
-            continue
-        source, begins = found
-        if _put(source, index, sources, scanned, read, options):
-            steps += [NotePlan(one.unit.source.place(begin), name, JOINED) for name, begin in begins]
-    return steps
-
-
-def _fortran_apart(sources: list[SourceFile], scanned: list[scanner.Scanned]) -> None:
-    """Puts Fortran files with one statement a line into the place of the others."""
-    for index, source in enumerate(sources):
-        made = apart.fortran_apart(source)
-        if made is not None:
-            sources[index] = made
-            scanned[index] = scanner.scan(made.text, made.path, made.form, made.fixed_columns)
-
-
-def _c_plain(
-    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
-) -> None:
-    """Puts C files in plainer words into the place of the others."""
-    for index, one in enumerate(read):
-        source = one.plainer
-        if source is not None:
-            again = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
-            read[index] = read_one(source, again, options, plain=True)
-            sources[index], scanned[index] = source, again
-
-
-def _c_apart(
-    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
-) -> None:
-    """Puts C files whose loops stand on lines of their own into the place of the others."""
-    for index, one in enumerate(read):
-        if one.unit is None or one.unit.form is not Form.C:
-            continue
-        source = apart.c_apart(one.unit)
-        if source is not None:
-            _put(source, index, sources, scanned, read, options)
-
-
-def _uncommon(
-    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
-) -> None:
-    """Puts files whose COMMON blocks have distributed arrays in modules into the place of the others."""
-    places = [index for index, one in enumerate(read) if one.unit is not None]
-    for place, source in as_modules([one.unit for one in read if one.unit is not None]).items():
-        _put(source, places[place], sources, scanned, read, options)
-
-
-def _cloned(
-    sources: list[SourceFile],
-    scanned: list[scanner.Scanned],
-    read: list[Read],
-    distributions: Distributions,
-    options: Options,
-) -> bool:
-    """Puts files with copies of procedures that are called in several ways into the place of the others."""
-    if options.target == "pages":
-        return False
-    places = [index for index, one in enumerate(read) if one.unit is not None]
-    found = as_clones([one.unit for one in read if one.unit is not None], distributions)
-    put = [_put(source, places[at], sources, scanned, read, options) for at, source in found.items()]
-    return bool(put) and all(put)
-
-
-def _put(
-    source: SourceFile,
-    index: int,
-    sources: list[SourceFile],
-    scanned: list[scanner.Scanned],
-    read: list[Read],
-    options: Options,
-) -> bool:
-    """A changed source into the place of one, if it can be read."""
-    again = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
-    anew = read_one(source, again, options, plain=True)
-    if anew.unit is None or anew.problems:
-        return False
-    sources[index], scanned[index], read[index] = source, again, anew
-    return True
-
-
 def _distributed(
     units: list[Unit],
     distributions: Distributions,
@@ -335,15 +251,17 @@ def _translated(
         result.outputs = [Output(source.path, source.text, False) for source in sources]
         result.plan = Plan(options.target, tuple(source.path for source in sources))
         return result
-    _fortran_apart(sources, scanned)
+    fortran_lines(sources, scanned)
     read = read_all(sources, scanned, options, progress)
-    _c_plain(sources, scanned, read, options)
-    _c_apart(sources, scanned, read, options)
+    plain_c(sources, scanned, read, options)
+    c_lines(sources, scanned, read, options)
+    if options.target != "upm":
+        own_names(sources, scanned, read, options)
     regions: list[Step] = []
     if options.target in ("spmd", "mpi") and not any(one.problems for one in read):
-        _uncommon(sources, scanned, read, options)
+        no_commons(sources, scanned, read, options)
     if join and options.target in ("spmd", "mpi") and not any(one.problems for one in read):
-        regions = _join(sources, scanned, read, options)
+        regions = join_loops(sources, scanned, read, options)
     problems = [problem for one in read for problem in one.problems]
     result.notes = [note for one in read for note in one.notes]
     if problems:
@@ -367,7 +285,7 @@ def _translated(
         if options.target == "pages":
             repeat_directives(units)
         distributions = Distributions(units, in_place=options.target == "pages")
-        if clones < _MOST_CLONES and _cloned(sources, scanned, read, distributions, options):
+        if clones < _MOST_CLONES and copies(sources, scanned, read, distributions, options):
             return _translated(sources, options, progress, False, clones + 1)
         problems, steps = _distributed(units, distributions, edits, options.target, regions)
         result.notes += distributions.notes

@@ -44,6 +44,16 @@ REFUSED = [
     ("!$homing distribute b(gen_block(sizes), *)", "", "'sizes' is not declared"),
     ("!$homing processors p(q)\n!$homing distribute b(block, *) onto p", "", "'q' is not declared"),
     ("", "!$homing redistribute a(*, cyclic(n*m))\n", "'m' is not declared"),
+    (
+        "",
+        "associate (a => b + 1)\n!$omp parallel do\ndo j = 1, n\n b(j, 1) = a(j, 1)\nend do\nend associate\n",
+        "means something else by the name of the distributed 'a'",
+    ),
+    (
+        "",
+        "associate (c => a(1:2, :))\n!$omp parallel do\ndo j = 1, n\n a(1, j) = 1\nend do\nend associate\n",
+        "ASSOCIATE around parallel code names a value or piece of a distributed array",
+    ),
     ("!$homing distribute b(block)", "", "2 dimensions, not 1"),
     ("!$homing distribute c(block)", "", "not declared"),
     ("!$homing align b(i, j) with c(i, j)", "", "has no distribution"),

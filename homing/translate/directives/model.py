@@ -6,6 +6,7 @@ user's own text: the front ends read them in the program's language.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -270,3 +271,17 @@ Declaration = Distribute | Align | Template | Arrangement | Shadow | NoSequence 
 LoopDirective = OnHome | DataAffinity | ThreadAffinity | Nest | Numa | Replicate
 Executed = Redistribute | NextTouch
 Directive = Declaration | LoopDirective | Executed
+
+
+def texts_of(directive: Directive) -> Iterator[Text]:
+    """The expressions in a directive that says how an array lies."""
+    if isinstance(directive, Distribute | Redistribute):
+        for each in directive.formats:
+            yield from each.arguments
+    if isinstance(directive, Distribute | NextTouch | Replicate):
+        yield from directive.extents
+    if isinstance(directive, Template | Arrangement):
+        for bound in directive.bounds:
+            yield bound.upper
+            if bound.lower is not None:
+                yield bound.lower

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from clang.cindex import TranslationUnit
 
 from homing.translate.code_text import blanked
-from homing.translate.directives.model import Directive
-from homing.translate.plan.undeclared import texts_of
+from homing.translate.directives.model import Directive, texts_of
 from homing.translate.positions import Problem
 from homing.translate.source import SourceFile
 

@@ -17,6 +17,7 @@ from homing.translate.directives.model import Directive
 from homing.translate.front import lines as text_lines
 from homing.translate.front import second_opinion
 from homing.translate.front.accesses import bind_all, header, statement
+from homing.translate.front.associates import note_names
 from homing.translate.front.declarations import (
     declare,
     declare_in_block,
@@ -57,6 +58,7 @@ def read(source: SourceFile, directives: Sequence[Directive]) -> Unit:
     for routine in reader.routines:
         routine.end = max(routine.end, routine.begin)
         resolve(routine, {one.name for one in reader.routines if not (one.module or one.main)})
+        note_names(routine)
     attach(source, reader.routines, pragmas, directives)
     for routine in reader.routines:
         _threadprivate(routine, pragmas)

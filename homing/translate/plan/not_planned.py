@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from homing.translate.plan.array import Array
-from homing.translate.tree import Routine, Unit, statements
+from homing.translate.tree import Branch, Construct, Loop, Node, Routine, Unit, statements, walk
 
 #: What the names that the translation adds begin with.
 OWN_PREFIX = "hm_"
@@ -23,6 +24,7 @@ def not_planned(
     for routine in routines if not in_place else ():
         if arrays(routine):
             yield from _entries(routine)
+            yield from _other_names(routine, arrays(routine))
 
 
 def _entries(routine: Routine) -> Iterator[tuple[Routine, int, int, str]]:
@@ -31,6 +33,26 @@ def _entries(routine: Routine) -> Iterator[tuple[Routine, int, int, str]]:
         if statement.form == "entry":
             reason = "an ENTRY of a procedure with distributed arrays: make it a procedure of its own"
             yield routine, statement.begin, statement.end, reason
+
+
+def _other_names(
+    routine: Routine, arrays: Container[str], nodes: Sequence[Node] | None = None, parallel: bool = False
+) -> Iterator[tuple[Routine, int, int, str]]:
+    """ASSOCIATE in parallel code that means something else by the name of a distributed array."""
+    for node in routine.body if nodes is None else nodes:
+        if isinstance(node, Loop | Construct):
+            inside = parallel or isinstance(node, Construct)
+            yield from _other_names(routine, arrays, node.body, inside)
+        elif isinstance(node, Branch):
+            head = node.arms[0][0]
+            bodies = [body for _, body in node.arms]
+            around = any(isinstance(one, Construct) for body in bodies for one in walk(body))
+            for name in re.findall(r"(\w+)\s*=>", head.text) if parallel or around else ():
+                if name in arrays:
+                    reason = f"means something else by the name of the distributed '{name}': give it another"
+                    yield routine, head.begin, head.end, reason
+            for body in bodies:
+                yield from _other_names(routine, arrays, body, parallel)
 
 
 def _own_names(routine: Routine) -> Iterator[tuple[Routine, int, int, str]]:

@@ -5,27 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from homing.translate.directives import model as d
+from homing.translate.directives.model import texts_of
 from homing.translate.plan.accessibility import declared_in
-from homing.translate.positions import Problem, Text
+from homing.translate.positions import Problem
 from homing.translate.tree import Executable, Routine, Unit, walk
 
 #: Names, but not those of components, kinds and functions, nor words between dots.
 _NAME = re.compile(r"(?<![\w%.])[A-Za-z]\w*(?!\w|\s*[(.%])")
-
-
-def texts_of(directive: d.Directive) -> Iterator[Text]:
-    """The expressions in a directive that says how an array lies."""
-    if isinstance(directive, d.Distribute | d.Redistribute):
-        for each in directive.formats:
-            yield from each.arguments
-    if isinstance(directive, d.Distribute | d.NextTouch | d.Replicate):
-        yield from directive.extents
-    if isinstance(directive, d.Template | d.Arrangement):
-        for bound in directive.bounds:
-            yield bound.upper
-            if bound.lower is not None:
-                yield bound.lower
 
 
 def undeclared(units: Sequence[Unit], modules: Mapping[str, Routine]) -> Iterator[Problem]:

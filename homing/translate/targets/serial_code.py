@@ -183,7 +183,10 @@ class SerialCode:
         elif isinstance(node, Branch):
             known = self.heads.read_before(node, self._reaches(node.arms[0][0]))
             for head, _ in node.arms[known:]:
-                self.head(head, "a distributed array decides about parallel code", not node.masked)
+                what = "a distributed array decides about parallel code"
+                if head.form == "associate":
+                    what = "ASSOCIATE around parallel code names a value or piece of a distributed array"
+                self.head(head, what, not node.masked)
             for body in self.bodies(node):
                 self.in_serial(body)
         elif isinstance(node, Executable):
