@@ -16,6 +16,7 @@ from homing.translate.reading import Read, read_one
 from homing.translate.source import SourceFile
 from homing.translate.targets.clones import as_clones
 from homing.translate.targets.commons import as_modules
+from homing.translate.targets.dropped_interfaces import without_interfaces
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
 
 #: How many ASSOCIATEs a file may have that go.
@@ -93,18 +94,20 @@ def no_commons(
         _put(source, places[place], sources, scanned, read, options)
 
 
-def copies(
+def other_procedures(
     sources: list[SourceFile],
     scanned: list[scanner.Scanned],
     read: list[Read],
     distributions: Distributions,
     options: Options,
 ) -> bool:
-    """Puts files with copies of procedures that are called in several ways into the place of the others."""
+    """Puts files with copies of procedures that are called in several ways, or without interfaces that lack
+    layouts, into the place of the others."""
     if options.target == "pages":
         return False
     places = [index for index, one in enumerate(read) if one.unit is not None]
-    found = as_clones([one.unit for one in read if one.unit is not None], distributions)
+    units = [one.unit for one in read if one.unit is not None]
+    found = as_clones(units, distributions) or without_interfaces(units, distributions)
     put = [_put(source, places[at], sources, scanned, read, options) for at, source in found.items()]
     return bool(put) and all(put)
 

@@ -28,10 +28,10 @@ from homing.translate.program.static_functions import tell_apart
 from homing.translate.reading import Read, read_all
 from homing.translate.replaced import (
     c_lines,
-    copies,
     fortran_lines,
     join_loops,
     no_commons,
+    other_procedures,
     own_names,
     plain_c,
 )
@@ -285,7 +285,7 @@ def _translated(
         if options.target == "pages":
             repeat_directives(units)
         distributions = Distributions(units, in_place=options.target == "pages")
-        if clones < _MOST_CLONES and copies(sources, scanned, read, distributions, options):
+        if clones < _MOST_CLONES and other_procedures(sources, scanned, read, distributions, options):
             return _translated(sources, options, progress, False, clones + 1)
         problems, steps = _distributed(units, distributions, edits, options.target, regions)
         result.notes += distributions.notes

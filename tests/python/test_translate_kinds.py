@@ -143,6 +143,18 @@ def test_external_procedures_that_need_their_interfaces_are_not_copied(
         translate([str(source)], Options("spmd"))
 
 
+def test_interfaces_of_external_procedures_go_where_they_lack_layouts(workshop: Workshop) -> None:
+    source = workshop.place() / "p.f90"
+    head = "subroutine fill(x, n)\nimplicit none\ninteger, intent(in) :: n\nreal(8), intent(inout) :: x(n)\n"
+    source.write_text(
+        f"{head}integer i\n!$omp parallel do\ndo i = 1, n\nx(i) = x(i)*i\nend do\nend subroutine\n"
+        f"program p\nimplicit none\ninterface\n{head}end subroutine fill\nend interface\n"
+        "integer, parameter :: n = 9\nreal(8) a(n)\n!$homing distribute a(block)\n"
+        "a = 2\ncall fill(a, n)\nprint *, a\nend\n"
+    )
+    workshop.expect_the_same(source, ["spmd"])
+
+
 def test_internal_files_are_written(tmp_path: Path) -> None:
     """Rank by rank, a WRITE to a unit's number changes nothing, one to a text does."""
     source = tmp_path / "p.f90"

@@ -13,7 +13,8 @@ from tests.python.translate_programs import MPIRUN, Workshop, run_command
 HEAD = """module m
   implicit none
   integer, parameter :: n = 24
-  integer :: total = 0
+  integer :: total = 0, own = 0
+  !$omp threadprivate(own)
 contains
   subroutine count
     total = total + 1
@@ -77,6 +78,7 @@ REGION = (
 )
 REFUSED = [
     (LOOP.format("w(i) = i"), "'w' is shared and written in a loop"),
+    (LOOP.format("own = i"), "'own' is THREADPRIVATE and written in a loop"),
     (LOOP.format("if (i == 15) k = i"), "'k' is shared and written in a loop"),
     (LOOP.format("total = i"), "'total' is shared and written in a loop"),
     (LOOP.format("best%at = i"), "'best' is shared and written in a loop"),

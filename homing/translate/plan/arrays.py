@@ -317,7 +317,9 @@ class Distributions:
     ) -> None:
         found = routine.lookup(name)
         if found is None:
-            self._wrong(origin, f"'{origin.name}' is not declared here")
+            where = " in a BLOCK: declare it in the procedure" if routine.places.get(name) else "here"
+            said = "is declared" if routine.places.get(name) else "is not declared "
+            self._wrong(origin, f"'{origin.name}' {said}{where}")
             return
         scope, declaration = found
         if scope is not routine:

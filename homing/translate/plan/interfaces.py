@@ -25,19 +25,36 @@ def interfaces(
 ) -> Iterator[tuple[Unit, int, int, str]]:
     """(unit, begin, end, reason) of each that is in the way. arrays: the distributed ones of a routine."""
     fortran = [unit for unit in units if unit.form is not Form.C]
-    given = set()
     for unit in fortran:
         for routine in unit.routines:
-            if not any(one.dummy and one.routine is routine for one in arrays(routine).values()):
+            if routine.parent is None or not _gets(routine, arrays):
                 continue
-            if routine.parent is None:
-                given.add(routine.name)
-            elif unit.source.text[routine.parent.begin :].lstrip()[:9].lower() == "submodule":
+            if unit.source.text[routine.parent.begin :].lstrip()[:9].lower() == "submodule":
                 reason = "a submodule's procedure gets distributed arrays: write it in the module itself"
                 yield unit, routine.begin, routine.head_end - 1, reason
     for unit in fortran:
-        for block in _BLOCK.finditer(unit.source.text) if given else ():
-            for body in _BODY.finditer(unit.source.text, block.start(), block.end()):
-                if (name := body[1].lower()) in given:
-                    reason = f"'{name}' gets distributed arrays, whose layouts this interface lacks"
-                    yield unit, body.start(1), body.end(1), f"{reason}: put the procedure into a module"
+        for _, begin, name in bodies(unit, units, arrays):
+            at = unit.source.text.lower().index(name, begin)
+            reason = f"'{name}' gets distributed arrays, whose layouts this interface lacks"
+            yield unit, at, at + len(name), f"{reason}: put the procedure into a module"
+
+
+def bodies(
+    unit: Unit, units: Sequence[Unit], arrays: Callable[[Routine], Mapping[str, Array]]
+) -> Iterator[tuple[int, int, str]]:
+    """Interface bodies in a file, of external procedures that get distributed arrays: where the block begins,
+    where the body does, and the name."""
+    given = {
+        routine.name
+        for one in units
+        for routine in (one.routines if one.form is not Form.C else ())
+        if routine.parent is None and _gets(routine, arrays)
+    }
+    for block in _BLOCK.finditer(unit.source.text) if given else ():
+        for body in _BODY.finditer(unit.source.text, block.start(), block.end()):
+            if (name := body[1].lower()) in given:
+                yield block.start(), body.start(), name
+
+
+def _gets(routine: Routine, arrays: Callable[[Routine], Mapping[str, Array]]) -> bool:
+    return any(one.dummy and one.routine is routine for one in arrays(routine).values())

@@ -97,7 +97,7 @@ def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
         return False  # other languages know it by its name
     if callee.saves or any(word in ("save", "data") for _, word in callee.said) or _saves_inside(callee):
         return False
-    if callee.parent is None and _needs_interface(callee, every):
+    if callee.parent is None and needs_interface(callee, every):
         return False  # a copy has none: an INTERFACE block names the procedure itself
     kept = (
         one
@@ -109,7 +109,7 @@ def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
     return next(kept, None) is None and entry.search(callee.source.text, callee.begin, callee.end) is None
 
 
-def _needs_interface(callee: Routine, every: Sequence[Routine]) -> bool:
+def needs_interface(callee: Routine, every: Sequence[Routine]) -> bool:
     """Can an external procedure not be called without its interface? A function's type is declared there."""
     if callee.result is not None:
         return True

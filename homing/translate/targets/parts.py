@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from homing.translate.directives import model as d
 from homing.translate.openmp import Reduction, reductions_of
 from homing.translate.plan import clauses as table
+from homing.translate.plan.accessibility import declared_in
 from homing.translate.plan.atomic_sums import atomic_sums
 from homing.translate.plan.boxes import Site
 from homing.translate.plan.clauses import Place
@@ -404,9 +405,12 @@ class Parts:
             if act.pointer and not act.through and act.name in self.work.arrays:
                 continue  # what it points to is its parts
             by = f", by '{act.through}'," if act.through else ""
+            advice = "distribute it, or make it PRIVATE or a REDUCTION"
+            shared = "shared"
+            if self._of_threads(act.name):
+                shared, advice = "THREADPRIVATE", "ranks would have other values: make it PRIVATE"
             reason = {
-                What.WRITE: f"'{act.name}' is shared and written{by} in {what}: distribute it, or make it "
-                "PRIVATE or a REDUCTION",
+                What.WRITE: f"'{act.name}' is {shared} and written{by} in {what}: {advice}",
                 What.IO: f"input or output{by} in {what}: only rank 0 is heard",
                 What.END: f"ends one rank{by}, and the others wait for it",
                 What.UNKNOWN: f"what '{act.name}' writes is not seen: its file is not among those given, and "
@@ -416,6 +420,12 @@ class Parts:
                 "ranks read: call the procedure by its name",
             }[act.what]
             self.work.wrong(act.begin, act.end, reason)
+
+    def _of_threads(self, name: str) -> bool:
+        """Is it THREADPRIVATE, here or where it comes from?"""
+        known = self.work.distributions
+        where = declared_in(self.work.routine, name, known.modules)
+        return where is not None and name in where.private
 
     # --- statements that all threads run ------------------------------------------------------------
 
