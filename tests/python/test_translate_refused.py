@@ -60,6 +60,11 @@ REFUSED = [
         "block\nreal :: c(n)\n!$homing distribute c(block)\nc = 1\nend block\n",
         "'c' is declared in a BLOCK",
     ),
+    (
+        "  real, allocatable :: c(:)\n  real :: d(n)\n!$homing distribute c(block)\n!$homing align d with c",
+        "",
+        "'d' is there before 'c' is: make it ALLOCATABLE, too",
+    ),
     ("!$homing distribute b(block)", "", "2 dimensions, not 1"),
     ("!$homing distribute c(block)", "", "not declared"),
     ("!$homing align b(i, j) with c(i, j)", "", "has no distribution"),

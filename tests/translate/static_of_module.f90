@@ -5,6 +5,8 @@ module grid
   real(dp) :: c(n)
   !$homing distribute u(block, *), v(block, *)
   !$homing distribute c(cyclic(2))
+  real(8), allocatable :: flux(:, :)
+  !$homing distribute flux(*, block)
 contains
   subroutine init
     integer :: i, j
@@ -35,7 +37,15 @@ program p
   use grid
   implicit none
   integer :: k
+  real(8) :: own(4, m)
+  !$homing distribute own(*, block)
   v = 0
+  allocate (flux(4, m))
+  !$omp parallel do
+  do k = 1, m
+    flux(:, k) = k
+    own(:, k) = flux(:, k)*2
+  end do
   call init
   do k = 1, 3
     call sweep
@@ -44,5 +54,5 @@ program p
   do k = 1, n
     c(k) = k
   end do
-  print *, sum(u), sum(v), sum(c)
+  print *, sum(u), sum(v), sum(c), sum(own)
 end program

@@ -475,6 +475,9 @@ class Distributions:
                 upper = base.declaration.bounds[index].upper
                 dimensions[at] = Dimension(d.Kind.STAR, upper=upper, offset=offset)
         space[align.name.key] = dimensions
+        if base is not None and found and found[1].storage in ("static", "automatic") and _late(base):
+            self._wrong(align, f"'{align.name}' is there before '{target}' is: make it ALLOCATABLE, too")
+            return
         if align.name.key in self.of(routine):
             self._wrong(align, f"'{align.name}' is distributed twice")
             return
@@ -501,3 +504,8 @@ class Distributions:
         if array.given_shadow is not None and any(low or high for low, high in array.given_shadow):
             made.given_shadow = None  # it was declared for the other distribution
         return made
+
+
+def _late(array: Array) -> bool:
+    """Fortran: does it begin with its ALLOCATE statement?"""
+    return array.routine.source.form.fortran and array.declaration.storage == "allocatable"

@@ -33,6 +33,10 @@ def split_list(text: str) -> list[str]:
     return [item.strip() for item in found]
 
 
+#: Characters of a part's type, behind which there is room for a module's name.
+_SHORT = 40
+
+
 class FortranText(RoutineText):
     """One routine that is written."""
 
@@ -64,7 +68,11 @@ class FortranText(RoutineText):
         while root.passed_from is not None:
             root = root.passed_from
         word = re.sub(r"\W+", "_", root.declaration.type.lower()).strip("_")
-        return f"hm_{word}_{array.rank}"[:60]
+        name = f"hm_{word}_{array.rank}"[:60]
+        # gfortran 12 ends with an internal error where one procedure allocates parts of its own arrays and of
+        # a module's, by two types of one name. Only what is passed on needs the name that all have.
+        own = root.routine.module and not root.linked and len(name) <= _SHORT
+        return f"{name}_{root.routine.name}"[:60] if own else name
 
     def long(self, text: str) -> str:
         return f"int({text}, homing_long)"

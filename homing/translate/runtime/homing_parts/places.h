@@ -117,7 +117,10 @@ long homing_lower(const homing_layout* layout, int i) { return layout->dimension
 
 long homing_upper(const homing_layout* layout, int i) { return layout->dimension[i].upper; }
 
-long homing_template_lower(const homing_layout* layout, int i) { return layout->dimension[i].template_lower; }
+long homing_template_lower(const homing_layout* layout, int i) {
+    if (!layout) fail("an array is aligned with one that is not allocated yet: allocate that one before");
+    return layout->dimension[i].template_lower;
+}
 
 long homing_template_upper(const homing_layout* layout, int i) { return layout->dimension[i].template_upper; }
 
