@@ -120,8 +120,13 @@ REFUSED = [
     (LOOP.format("!$omp critical\n    if (s > 3) s = s + a(i)\n    !$omp end critical"), "'s' is shared and"),
     (LOOP.format("if (a(i) > s) s = a(i)"), "'s' is shared and written in a loop"),
     (LOOP.format("!$omp atomic\n    total = total + 1\n    call count"), "'total' is shared and written"),
-    (REGION.format("!$omp critical\n  s = s + t\n  !$omp end critical"), "'s' is shared and written in what"),
-    (REGION.format("!$omp atomic\n  s = s + t"), "'s' is shared and written in what"),
+    (
+        REGION.format("!$omp critical\n  s = s + t + 1\n  !$omp end critical"),
+        "'s' is shared and written in wh",
+    ),
+    (REGION.format("!$omp atomic\n  s = s + i"), "'s' is shared and written in what"),
+    (REGION.format("!$omp atomic\n  s = s + t\n  w(1) = s"), "'s' is shared and written in what"),
+    (REGION.format("t = t + omp_get_thread_num()\n  !$omp atomic\n  s = s + t"), "'s' is shared and written"),
     (REGION.format("k = 3"), "'k' is shared and written in what"),
     (REGION.format("call count"), "'total' is shared and written, by 'count', in what"),
 ]

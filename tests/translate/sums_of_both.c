@@ -4,7 +4,7 @@ static double a[N];
 #pragma homing distribute a[block]
 int main(void) {
     long hits = 0;
-    double s = 0, all = 1;
+    double s = 0, all = 1, extra = 2;
 #pragma omp parallel reduction(+ : hits, all)
     {
         double own = 0, count[2] = {0};
@@ -21,6 +21,8 @@ int main(void) {
         for (int i = 0; i < N; i++)
             s += a[i];
         all += 3 * own - count[1];
+#pragma omp atomic
+        extra += own;
     }
-    printf("%g %ld %g %g\n", s, hits, a[7], all);
+    printf("%g %ld %g %g %g\n", s, hits, a[7], all, extra);
 }

@@ -1,10 +1,10 @@
 program c4
   implicit none
   integer, parameter :: n = 24
-  real(8) :: a(n), b(n), s, t(4), own, all, product, once(3)
+  real(8) :: a(n), b(n), s, t(4), own, all, product, once(3), extra, most, whole
   integer :: i, k, hist(0:3)
   !$homing distribute a(block), b(block)
-  hist = 0; s = 0; t = 0; all = 1; product = 2
+  hist = 0; s = 0; t = 0; all = 1; product = 2; extra = 5; most = -9; whole = 3
   !$omp parallel private(k, own, once) reduction(+:hist, all) reduction(*:product)
   own = 0.d0; once = 1
   !$omp do
@@ -35,7 +35,14 @@ program c4
   end do
   if (own /= 0) all = all - own*0.5d0
   product = product*once(2)
+  !$omp atomic
+  extra = extra + own*2
+  !$omp critical
+  if (own > most) most = own
+  whole = whole - own
+  !$omp end critical
   !$omp end parallel
   print *, s, t, hist, sum(a), all
-  print '(f12.8)', product
+  print '(3f12.8)', product, extra, whole
+  if (most < -8) print *, 'none'
 end program

@@ -30,8 +30,8 @@ _OPERATION = re.compile(r"\s*([+\-*])(?![*])(.*)", re.DOTALL)
 _EXTREMUM = {True: re.compile(r"\s*(max|min)\s*\("), False: re.compile(r"\s*f(max|min)[fl]?\s*\(")}
 
 
-def atomic_sums(routine: Routine, distributions: Distributions, loop: Loop) -> list[Reduction]:
-    """The variables that the loop only adds to (or multiplies, or of which it keeps the extremum)."""
+def atomic_sums(routine: Routine, distributions: Distributions, loop: Loop | Construct) -> list[Reduction]:
+    """What the loop or region only adds to (or multiplies, or of which it keeps the extremum)."""
     found: dict[str, set[str]] = {}
     inside: dict[str, int] = {}
     places: dict[str, tuple[int, int]] = {}
@@ -131,7 +131,7 @@ def _whole_if_it_is(routine: Routine, name: str, value: str) -> bool:
     return "." not in value and all(one is not None and is_whole(one.type, form) for one in others)
 
 
-def _alone(routine: Routine, name: str, loop: Loop) -> bool:
+def _alone(routine: Routine, name: str, loop: Loop | Construct) -> bool:
     """Is it a scalar, or an array (in C of a known size), that has no other name?"""
     found = declared(routine, name)
     if found is None or found.storage == "pointer" or name in routine.equivalence:

@@ -203,7 +203,8 @@ class Parts:
                 self.work.after(construct.end, behind, construct.begin)
         else:
             if self.work.mpi:
-                self._once_a_rank(construct, region)
+                sums = self._once_a_rank(construct, region)
+                region.added_up = frozenset(one.name for one in sums)
             self.in_region(construct.body, region)
             self.work.writer.begin_region(region, construct, [], [])
         if self.work.mpi:
@@ -330,7 +331,7 @@ class Parts:
             return
         if not touches:
             if directive.name in ("critical", "atomic", "ordered"):
-                self._seen_by_one_rank(node, region)
+                self._seen_by_one_rank(node, region, region.added_up)
             self.work.forget(node)
             return
         if directive.name == "parallel" or node.parallel:
@@ -370,8 +371,9 @@ class Parts:
         self.singles.on_whole(node, self.work.touched(node.body), region)
         return True
 
-    def _once_a_rank(self, construct: Construct, region: Region) -> None:
-        """What every rank adds to a variable that the ranks combine behind the region."""
+    def _once_a_rank(self, construct: Construct, region: Region) -> list[Reduction]:
+        """Refuses what every rank adds alike to a variable that the ranks combine behind the region. Returns
+        the shared variables to which threads add, in ATOMIC and CRITICAL, what own iterations have found."""
         firstprivate = construct.directive.listed("firstprivate")
 
         def own(name: str) -> bool:
@@ -386,6 +388,15 @@ class Parts:
                     "add it up in a loop with a REDUCTION of its own"
                 )
                 self.work.wrong(*where, reason)
+        other = set(region.private) | self.work.arrays.keys()
+        for node in walk(construct.body):
+            if isinstance(node, Construct) and node.worksharing:
+                other |= {one.name for one in references([node])}
+        return [
+            one
+            for one in atomic_sums(self.work.routine, self.work.distributions, construct)
+            if one.name not in other and sums.once_a_rank(one) is None
+        ]
 
     def _seen_by_one_rank(
         self, node: Loop | Construct | Statement, region: Region, added_up: frozenset[str] = frozenset()

@@ -25,6 +25,7 @@ from homing.translate.tree import (
     Routine,
     Statement,
     references,
+    walk,
 )
 
 #: What changes nothing when it is combined once more.
@@ -132,7 +133,9 @@ class RankSums:
                 yield from self._apart(node.body)
             elif node.worksharing and any(one.name in arrays for one in references([node])):
                 acts = self.distributions.effects.acts(self.routine, node.body)
-                self.found.update(act.name for act in acts if act.what is What.WRITE)
+                own = node.directive.listed("private", "firstprivate", "lastprivate", "reduction")
+                self.found.update(act.name for act in acts if act.what is What.WRITE and act.name not in own)
+                self.counters.update(one.variable or "" for one in walk(node.body) if isinstance(one, Loop))
             else:
                 yield from self._apart(node.body)
 

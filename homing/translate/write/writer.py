@@ -52,6 +52,8 @@ class Region:
     passed: set[str] = field(default_factory=set)  # what a loop has copies of, though the region shares it
     written: frozenset[str] = frozenset()  # whatever is written in it
     reductions: list[Reduction] = field(default_factory=list)
+    #: --to mpi: shared variables to which the threads add what they have found, in ATOMIC and CRITICAL.
+    added_up: frozenset[str] = frozenset()
     differing: Differing | None = None  # what is not the same in all threads; None: not looked at
     uneven: bool = False  # may threads come differently often to what is translated now?
     together: set[tuple[str, int, str, int]] = field(default_factory=set)  # layouts assumed to be cut alike
