@@ -48,17 +48,10 @@ REFUSED = [
         + "end\n",
         r"p\.f90:5:1: 'b' is in a NAMELIST",
     ),
-    (
-        BEGIN
-        + "!$homing distribute b(block)\nassociate (x => b)\n"
-        + LOOP.format("b")
-        + "x(1) = 2\nend associate\nend\n",
-        r"p\.f90:6:1: a distributed array decides about parallel code",
-    ),
 ]
 
 
-@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=["in a callee", "namelist", "associate"])
+@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=["in a callee", "namelist"])
 def test_refused(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "p.f90").write_text(text)
     with pytest.raises(TranslationError, match=reason):

@@ -81,24 +81,6 @@ JUMPS = """program p
   {second}
 end program
 """
-LOOSE = """subroutine f(x)
-  real(8) :: x(9)
-  !$omp parallel do
-  do i = 1, 9
-    x(i) = i
-  end do
-end subroutine
-program p
-  real(8) :: a(9)
-  !$homing distribute a(block)
-  interface
-    subroutine f(x)
-      real(8) :: x(9)
-    end subroutine f
-  end interface
-  call f(a)
-end program
-"""
 POINTER = """#include <stdlib.h>
 static int n = 9;
 static double *g;
@@ -112,7 +94,6 @@ int main(void) {{
 """
 REFUSED = [
     ("p.f90", JUMPS.format(line="", second="allocate (b(size(a)))"), r"p\.f90:8:3: asks the distributed 'a'"),
-    ("p.f90", LOOSE, r"p\.f90:12:16: 'f' gets distributed arrays, whose layouts this interface lacks"),
     ("p.c", POINTER.format(value="g", line=""), r"p\.c:5:13: 'a' gets memory that may have other names"),
     (
         "p.c",
