@@ -154,7 +154,7 @@ void Belief::normalise(Joint& joint) {
 
 /// Leaves out formulas of next to no weight; the others take over what they had. Of hundreds few are kept:
 /// only these are written down. `top` and `sum`: of the weights.
-void Belief::keep_what_counts(std::vector<Candidate>& candidates, double top, double sum) {
+void Belief::keep_what_counts(std::span<const Candidate> candidates, double top, double sum) {
     std::vector<const Candidate*> order;
     double all = 0;
     for (const Candidate& candidate : candidates) {

@@ -192,7 +192,7 @@ class Belief {
     void add_runs(std::span<const Touch> touches, Family family, double log_prior, const tuning::Stray& stray,
                   const States& of, const Borders& borders, Joint& joint);
     void normalise(Joint& joint);
-    void keep_what_counts(std::vector<Candidate>& candidates, double top, double sum);
+    void keep_what_counts(std::span<const Candidate> candidates, double top, double sum);
     void prepare_formulas();
     std::size_t order_of(const Formula& formula);
     void find_breaks();
