@@ -317,9 +317,9 @@ class Distributions:
     ) -> None:
         found = routine.lookup(name)
         if found is None:
-            where = " in a BLOCK: declare it in the procedure" if routine.places.get(name) else "here"
-            said = "is declared" if routine.places.get(name) else "is not declared "
-            self._wrong(origin, f"'{origin.name}' {said}{where}")
+            in_block = "is declared in a BLOCK: declare it in the procedure"
+            said = in_block if routine.places.get(name) else "is not declared here"
+            self._wrong(origin, f"'{origin.name}' {said}")
             return
         scope, declaration = found
         if scope is not routine:

@@ -33,17 +33,16 @@ def interfaces(
                 reason = "a submodule's procedure gets distributed arrays: write it in the module itself"
                 yield unit, routine.begin, routine.head_end - 1, reason
     for unit in fortran:
-        for _, begin, name in bodies(unit, units, arrays):
-            at = unit.source.text.lower().index(name, begin)
-            reason = f"'{name}' gets distributed arrays, whose layouts this interface lacks"
-            yield unit, at, at + len(name), f"{reason}: put the procedure into a module"
+        for _, body in bodies(unit, units, arrays):
+            reason = f"'{body[1].lower()}' gets distributed arrays, whose layouts this interface lacks"
+            yield unit, body.start(1), body.end(1), f"{reason}: put the procedure into a module"
 
 
 def bodies(
     unit: Unit, units: Sequence[Unit], arrays: Callable[[Routine], Mapping[str, Array]]
-) -> Iterator[tuple[int, int, str]]:
+) -> Iterator[tuple[int, re.Match[str]]]:
     """Interface bodies in a file, of external procedures that get distributed arrays: where the block begins,
-    where the body does, and the name."""
+    and the body's head up to the name, which is its group."""
     given = {
         routine.name
         for one in units
@@ -52,8 +51,8 @@ def bodies(
     }
     for block in _BLOCK.finditer(unit.source.text) if given else ():
         for body in _BODY.finditer(unit.source.text, block.start(), block.end()):
-            if (name := body[1].lower()) in given:
-                yield block.start(), body.start(), name
+            if body[1].lower() in given:
+                yield block.start(), body
 
 
 def _gets(routine: Routine, arrays: Callable[[Routine], Mapping[str, Array]]) -> bool:

@@ -38,7 +38,8 @@ def _ranges(
 ) -> Iterator[tuple[int, int]]:
     """Where the bodies that can go stand in a file."""
     text = unit.source.text
-    for block, head, name in bodies(unit, units, distributions.of):
+    for block, body in bodies(unit, units, distributions.of):
+        head, name = body.start(), body[1].lower()
         callee = distributions.routines[name]
         end = _END.search(text, unit.source.next_line(head))
         if end is None or not _PLAIN.match(text, block) or needs_interface(callee, every):
