@@ -66,7 +66,9 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
     normalise(joint);
     if (touches.size() > tuning::few_touches) {
         // With wide reaches and many strays a plain distribution explains what a finer one explains better.
-        double simple = probability(Family::home);
+        // So does HOME what was sent home by a finer one: all but the touches from before.
+        const bool is_home = *std::ranges::max_element(joint.home) > tuning::negligible_log;
+        double simple = is_home ? probability(Family::home) : 0;
         for (const Alive& alive : alive_)
             if (alive.formula.family != Family::grids || alive.formula.each) simple += alive.crisp;
         for (const Runs& runs : runs_)
