@@ -188,7 +188,7 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     // touches tell.
     if (extent.is_offset() && has_narrow_parts(learnt.belief->likeliest())) {
         auto aligned = believe(extent.aligned());
-        const double odds = aligned->evidence_by_page(touches) - learnt.belief->evidence_by_page(touches) +
+        const double odds = aligned->log_evidence() - learnt.belief->log_evidence() +
                             (learnt.is_aligned ? 0 : tuning::aligned_log_prior);
         const bool may_be = !learnt.belief->has_whole_rounds();
         learnt.is_aligned = may_be && odds > 0;

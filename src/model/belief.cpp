@@ -2,6 +2,7 @@
 
 #include "base/invariant.hpp"
 
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -56,6 +57,11 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
     Joint joint;
     std::ranges::transform(touches, std::back_inserter(joint.positions),
                            [this](const Touch& touch) { return position(touch); });
+    if (!touches.empty()) {
+        const auto begin = std::ranges::count_if(touches, std::mem_fn(&Touch::begins_page));
+        joint.in_cut_page =
+            std::log1p(-static_cast<double>(begin) / (2 * static_cast<double>(touches.size())));
+    }
     weigh_urns(sorted, prior, joint);
     weigh_pages(sorted, prior, joint);
     weigh_homes(touches, homes, prior, joint);
@@ -85,19 +91,6 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
         runs.chain.look_back();
     prepare_formulas();
     find_breaks();
-}
-
-double Belief::evidence_by_page(std::span<const Touch> touches) const {
-    if (alive_.empty()) return log_evidence_;
-    const auto block_at = [&](Touch touch, float within) {
-        touch.within = within;
-        const Formula& formula = alive_.front().formula;
-        return formulas_.place(formula, extent_.size(), position(formula, touch), 0).block;
-    };
-    return log_evidence_ -
-           std::log(2) * static_cast<double>(std::ranges::count_if(touches, [&](const Touch& touch) {
-               return touch.within >= 0 && block_at(touch, 0) != block_at(touch, .9999f);
-           }));
 }
 
 void Belief::normalise(Joint& joint) {

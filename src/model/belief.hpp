@@ -124,9 +124,6 @@ class Belief {
     /// Log of the probability of all touches: of two explanations of the same touches the larger is the
     /// better.
     double log_evidence() const noexcept { return log_evidence_; }
-    /// The same where of a page whose first and last byte are of two blocks (of the likeliest formula) either
-    /// owner could have been the one that was seen: where the byte is known each touch halves it.
-    double evidence_by_page(std::span<const Touch> touches) const;
 
   private:
     struct Alive {
@@ -173,8 +170,9 @@ class Belief {
     struct Joint; ///< log weights before they are normalised (belief.cpp)
 
     struct Candidate; ///< a formula that is being weighed
-    bool observe(std::span<const Touch> touches, std::span<const double> positions, Candidate& candidate,
-                 double best) const;
+    bool observe(std::span<const Touch> touches, const Joint& joint, Candidate& candidate, double best) const;
+    double log_of_cut_pages(std::span<const Touch> touches, const Joint& joint,
+                            const Candidate& candidate) const;
     void observe_each(std::span<const Touch> touches, Candidate& candidate);
     void weigh_formulas(std::span<const Touch> touches, const Prior& prior, Joint& joint, std::size_t first,
                         std::size_t end);

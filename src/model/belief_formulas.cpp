@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace homing::model {
 namespace {
@@ -34,7 +35,7 @@ const std::array<float, tuning::nuisances>& nuisance_logs(Family family) {
 /// touches so far worse than the best one does: cuts and rows are refined around such ones. In the guest pool
 /// was 10 to 14 % remote in 6 runs of 10 with that, as a whole, and 1.5 to 3.9 % in 5 without.) One candidate
 /// after the other: all of them are more than a cache holds.
-bool Belief::observe(std::span<const Touch> touches, std::span<const double> positions, Candidate& candidate,
+bool Belief::observe(std::span<const Touch> touches, const Joint& joint, Candidate& candidate,
                      double best) const {
     constexpr std::size_t batch = 4; // a look at the log costs as much as so many touches
     const std::size_t batches = std::max<std::size_t>(1, (touches.size() + batch - 1) / batch);
@@ -42,7 +43,7 @@ bool Belief::observe(std::span<const Touch> touches, std::span<const double> pos
         Nuisances sum = candidate.log; // a copy can be no part of the tables: it stays in registers
         for (std::size_t t = first; t < touches.size(); t += batches) {
             const Nuisances& log =
-                formulas_.likelihood(*candidate.formula, extent_.size(), positions[t], touches[t]);
+                formulas_.likelihood(*candidate.formula, extent_.size(), joint.positions[t], touches[t]);
             for (std::size_t i = 0; i < log.size(); ++i)
                 sum[i] += log[i];
         }
@@ -50,7 +51,41 @@ bool Belief::observe(std::span<const Touch> touches, std::span<const double> pos
         candidate.find_best();
         if (candidate.best < best + tuning::negligible_log) return false;
     }
+    const double cut = log_of_cut_pages(touches, joint, candidate);
+    for (float& log : candidate.log)
+        log += static_cast<float>(cut);
+    candidate.find_best();
     return true;
+}
+
+/// A page that two blocks share is first touched by one of two threads that sweep over their blocks: by the
+/// former at the page's first line, by the latter where its block begins. Where both have more than a line of
+/// it, either as often; else how often by the former is the program's, and not known (Beta(1/2, 1/2)): in a
+/// pipeline always. Without this, borders in a page explained its touches as those of its former owner.
+double Belief::log_of_cut_pages(std::span<const Touch> touches, const Joint& joint,
+                                const Candidate& candidate) const {
+    double former = 0, latter = 0, log = 0;
+    for (std::size_t t = 0; t < touches.size(); ++t) {
+        const Touch& touch = touches[t];
+        if (touch.within < 0) continue;
+        const auto block_at = [&](double within) {
+            const double y = extent_.place(static_cast<double>(touch.page) + within);
+            return formulas_.place(*candidate.formula, extent_.size(), y, touch.age).block;
+        };
+        constexpr double last_byte = 1 - 1e-4;
+        const double block = block_at(touch.within);
+        if (!touch.begins_page())
+            log += block_at(0) != block ? joint.in_cut_page : 0;
+        else if (block_at(last_byte) == block)
+            latter += block_at(0) != block;
+        else if (block_at(first_line) == block)
+            log -= std::numbers::ln2;
+        else
+            ++former;
+    }
+    if (former + latter == 0) return log;
+    return log + std::lgamma(former + .5) + std::lgamma(latter + .5) - std::lgamma(former + latter + 1) -
+           std::log(std::numbers::pi);
 }
 
 /// The same where each of the arrays in the area is BLOCK, but for some of which any thread touches any page
@@ -108,7 +143,7 @@ void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, 
         for (float& log : candidate.log)
             log += static_cast<float>(log_of(prior.formula(index)));
         if (formula.each) observe_each(touches, candidate);
-        if (!formula.each && !observe(touches, joint.positions, candidate, best)) continue;
+        if (!formula.each && !observe(touches, joint, candidate, best)) continue;
         best = std::max<double>(best, candidate.best);
         joint.candidates.push_back(candidate);
     }
@@ -142,10 +177,11 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
                 if (formula.cut <= 0 || (family == Family::grids && formula.cut >= 1) || formula.rows < 1)
                     continue;
                 const double share = formulas_.all()[from.index].prior / (2 * tuning::refined_steps) *
+                                     (family == Family::tiles ? tuning::parts_of_rows : 1) *
                                      tuning::family_prior[static_cast<std::size_t>(family)];
                 for (float& log : candidate.log)
                     log += static_cast<float>(log_of(share));
-                if (!observe(touches, joint.positions, candidate, top)) continue;
+                if (!observe(touches, joint, candidate, top)) continue;
                 candidate.formula = &joint.refined.emplace_back(formula);
                 joint.candidates.push_back(candidate);
                 is_better |= candidate.best > from.best;

@@ -26,6 +26,9 @@ struct Belief::Candidate {
 /// Log weights of all hypotheses, before they are normalised.
 struct Belief::Joint {
     std::vector<double> positions; ///< of the touches
+    /// Log of the probability of a touch within a page that the one before its owner begins: where threads
+    /// sweep, that one is seen as often.
+    double in_cut_page = 0;
     std::vector<Candidate> candidates;
     std::deque<Formula> refined;
     std::vector<double> runs, even, urns; ///< beside runs_, even_ and urns_

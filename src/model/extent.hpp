@@ -64,10 +64,12 @@ class Extent {
         const double first = std::max(at, begin_), end = std::min(at + 1, begin_ + size_);
         return std::clamp(((first + end) / 2 - begin_) / size_, 0.0, below_one);
     }
+    /// The place of any byte, 0..1 of the array. at: in pages from the area's first one.
+    double place(double at) const noexcept { return std::clamp((at - begin_) / size_, 0.0, below_one); }
     /// The place of a touch, 0..1 of the array: of its byte where that is known, else of its page.
     double position(const Touch& touch) const noexcept {
         if (touch.within < 0) return position(touch.page);
-        return std::clamp((touch.at() - begin_) / size_, 0.0, below_one);
+        return place(touch.at());
     }
     std::size_t blocks() const noexcept { return blocks_.size(); }
     /// Which of the arrays in the area a place (in pages) lies in; blocks() more than a page behind one.

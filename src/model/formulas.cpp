@@ -199,7 +199,11 @@ const Nuisances& Formulas::likelihood(const Formula& formula, double pages, doub
     const Place here = place(formula, pages, y, touch.age);
     const double offset = steps - here.block;
     if (offset < -furthest || offset > furthest) return outside_[master];
-    return near_[touch.write][master][class_of(here.within)][static_cast<int>(offset) + furthest];
+    // A thread that begins a page uses all of it, or all up to its block's end: the middle is what it
+    // touched.
+    const double half_page = touch.begins_page() ? here.blocks / pages / 2 : 0;
+    const double within = std::min(here.within + half_page, half_page > 0 ? (here.within + 1) / 2 : 1);
+    return near_[touch.write][master][class_of(within)][static_cast<int>(offset) + furthest];
 }
 
 } // namespace homing::model

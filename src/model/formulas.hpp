@@ -59,10 +59,12 @@ struct Formula {
     bool is_single() const noexcept { return outer * inner == 1; }
 };
 
-/// Where a position lies: the number of its block in thread order, and how far into the block, 0..1.
+/// Where a position lies: the number of its block in thread order, how far into the block, 0..1, and how many
+/// such blocks an area has.
 struct Place {
     double block = 0;
     double within = 0;
+    double blocks = 1;
 };
 
 using Nuisances = std::array<float, tuning::nuisances>; ///< log likelihood for each (reach, stray)
@@ -87,16 +89,21 @@ class Formulas {
             y += formula.velocity * age - formula.offset;
             y -= std::floor(y);
         }
-        if (formula.cut < 1) y = y < formula.cut ? y / formula.cut : (y - formula.cut) / (1 - formula.cut);
+        double grid = 1; // the part of the area that the grid has which y lies in
+        if (formula.cut < 1) {
+            const bool first = y < formula.cut;
+            grid = first ? formula.cut : 1 - formula.cut;
+            y = (first ? y : y - formula.cut) / grid;
+        }
         const double outer = y * formula.outer;
         const double block = whole(outer);
-        if (formula.inner == 1) return {block, outer - block};
+        if (formula.inner == 1) return {block, outer - block, formula.outer / grid};
         const double rows =
             formula.width > 0 ? pages / (static_cast<double>(formula.width) * threads_) : formula.rows;
         const double row = y * rows;
         const double inner = (row - whole(row)) * formula.inner;
         const double column = whole(inner);
-        return {block * formula.inner + column, inner - column};
+        return {block * formula.inner + column, inner - column, rows * formula.inner};
     }
     /// Where the block that y lies in ends: a position in (y, 1].
     double block_end(const Formula& formula, double pages, double y) const noexcept;

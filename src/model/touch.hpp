@@ -5,6 +5,9 @@
 
 namespace homing::model {
 
+/// Where in a page (in pages) its first line of cache ends.
+inline constexpr float first_line = 64.0f / 4096;
+
 struct Touch {
     std::uint64_t page = 0;   ///< granule of the area, from 0
     std::uint32_t thread = 0; ///< of the team
@@ -14,6 +17,8 @@ struct Touch {
     /// blocks share it tells whose part was touched.
     float within = -1;
 
+    /// Is it of the page's first line, where a thread begins that sweeps over the page?
+    bool begins_page() const noexcept { return within >= 0 && within < first_line; }
     /// Where it lies among the pages of the area; of an unknown byte, the page's middle.
     double at() const noexcept {
         return static_cast<double>(page) + (within < 0 ? .5 : static_cast<double>(within));
