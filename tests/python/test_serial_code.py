@@ -4,6 +4,7 @@ guard sees, windows end with their regions, and the record says so."""
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 
@@ -95,6 +96,14 @@ def test_a_library_that_comes_with_system_calls_of_its_own(tmp_path: Path) -> No
     assert_worked(found, "windows")
     why = "library_raw makes system calls past the C library"
     assert said(found[0]) == [f"{IN_REGIONS}: {why}"], did(found[0])
+
+
+def test_the_librarys_own_system_calls_are_known_whatever_its_file_is_called(tmp_path: Path) -> None:
+    variables = preloaded(tmp_path, "windows")
+    renamed = shutil.copy(variables["LD_PRELOAD"], tmp_path / "observer.so")
+    run([build("serial", "gcc"), "touch"], {**variables, "LD_PRELOAD": str(renamed)}, tmp_path)
+    found = records(tmp_path)
+    assert found and not said(found[0]), did(found[0])
 
 
 def test_exit_in_a_region(tmp_path: Path) -> None:

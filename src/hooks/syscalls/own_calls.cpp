@@ -1,5 +1,6 @@
 #include "hooks/syscalls/own_calls.hpp"
 
+#include "base/loaded_object.hpp"
 #include "hooks/allocator/heap.hpp"
 #include "hooks/signals/signals.hpp"
 #include "sources/windows.hpp"
@@ -17,9 +18,9 @@ namespace {
 
 /// Objects whose calls of the kernel are known: those of the C library, which have hooks, and those of the
 /// OpenMP runtimes, which wait on objects of their own. Names begin so.
-constexpr const char* known_objects[] = {
-    "libc.so",  "libc-", "ld-linux", "ld-",     "libpthread", "librt", "libgomp",   "libomp",
-    "libiomp5", "libm.", "libm-",    "libmvec", "linux-vdso", "libdl", "libhoming", "libgcc_s"};
+constexpr const char* known_objects[] = {"libc.so", "libc-",   "ld-linux",   "ld-",      "libpthread",
+                                         "librt",   "libgomp", "libomp",     "libiomp5", "libm.",
+                                         "libm-",   "libmvec", "linux-vdso", "libdl",    "libgcc_s"};
 /// Of more code than that nothing is known: looking through it would take too long.
 constexpr std::size_t most_code = std::size_t{64} << 20;
 
@@ -62,7 +63,7 @@ int look_at(dl_phdr_info* object, std::size_t, void* data) {
     const char* path = object->dlpi_name ? object->dlpi_name : "";
     const char* slash = std::strrchr(path, '/');
     const char* name = slash ? slash + 1 : path;
-    if (is_known(name)) return 0;
+    if (is_known(name) || is_this_library(*object)) return 0; // whatever its file is called
     for (int i = 0; i < object->dlpi_phnum; ++i) {
         const auto& segment = object->dlpi_phdr[i];
         if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
