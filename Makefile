@@ -41,7 +41,7 @@ test: .setup/test build ## the tests (one boot of the guest among them)
 	@$(python) -m pytest $(pytest_jobs) -m "not full" $(PYTEST_ARGS)
 
 test-all: .setup/test-all build ## the tests and the long matrices
-	@RC_PARAMS="max_success=300" $(python) -m pytest $(pytest_jobs) $(PYTEST_ARGS)
+	@TEST_ALL=1 RC_PARAMS="max_success=300" $(python) -m pytest $(pytest_jobs) $(PYTEST_ARGS)
 
 check: .setup/check check-format check-python check-page check-docs check-shell check-tidy check-sanitizers ## formatting, static analysis, sanitizers
 	@echo "check: all clean"

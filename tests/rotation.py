@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
+#: `make test-all` says so to what is no test of its own: more rounds, compilers that optimise.
+EVERYTHING = "TEST_ALL" in os.environ
 
 
 def in_rotation(*values: Sequence[Any]) -> list[Any]:

@@ -70,8 +70,15 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("kinds"))
 
 
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
+#: Each in parts, of which ranks have the same, and with one of the others in turn (0.3 and 0.6 s a program).
+IN_TURN = [
+    pytest.param(target, name, marks=[] if target in ("spmd", ("pages", "mpi")[i % 2]) else pytest.mark.full)
+    for target in ("spmd", "pages", "mpi")
+    for i, name in enumerate(KINDS)
+]
+
+
+@pytest.mark.parametrize(("target", "name"), IN_TURN)
 def test_the_same_is_printed(workshop: Workshop, target: str, name: str) -> None:
     source = PROGRAMS / name
     expected = workshop.printed(source)

@@ -13,7 +13,15 @@ import pytest
 
 from homing.translate.program.record import records_of
 from homing.translate.translation import Options, translate
-from tests.python.translate_programs import MPIRUN, PATIENCE, PROGRAMS, TREE, Workshop, run_command
+from tests.python.translate_programs import (
+    MPIRUN,
+    PATIENCE,
+    PROGRAMS,
+    TREE,
+    Workshop,
+    kept_runtimes,
+    run_command,
+)
 
 PROGRAM = PROGRAMS / "program"
 #: Where what differs between targets is tested elsewhere: each of the others takes another 4 to 7 s.
@@ -49,14 +57,15 @@ class Build:
         return str(path)
 
     def run(self, *words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            words,
-            cwd=folder or self.objects,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
+        with kept_runtimes(Path(self.environment["HOMING_CACHE"])):
+            return subprocess.run(
+                words,
+                cwd=folder or self.objects,
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+            )
 
     def make(self, *words: str) -> str:
         """Build; what is said."""

@@ -11,7 +11,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, Result, translate
-from tests.python.translate_programs import PATIENCE, PROGRAMS, TREE, Workshop
+from tests.python.translate_programs import PATIENCE, PROGRAMS, TREE, Workshop, kept_runtimes
 
 HEAD = """program p
   implicit none
@@ -417,14 +417,15 @@ def test_standard_input_over_ranks(tmp_path: Path) -> None:
 
 def homing(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(TREE), "HOMING_CACHE": str(folder / "cache")}
-    return subprocess.run(
-        [sys.executable, "-m", "homing", "translate", *words],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    with kept_runtimes(folder / "cache"):
+        return subprocess.run(
+            [sys.executable, "-m", "homing", "translate", *words],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
 
 
 PLAIN = "program q\n  implicit none\n  ! no directive\n  print *, 1\nend program\n"
