@@ -166,12 +166,13 @@ def short_selection() -> list[tuple[Case, str, str]]:
 
 
 SHORT = short_selection()
+_SHORT = set(SHORT)
 FULL = [
     (case, variant, mechanism)
     for case in CASES
     for variant in case.variants
     for mechanism in MECHANISMS
-    if (case, variant, mechanism) not in SHORT and mechanism not in case.limits
+    if (case, variant, mechanism) not in _SHORT and mechanism not in case.limits
 ]
 
 
