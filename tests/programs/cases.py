@@ -48,7 +48,8 @@ def _modes(program: str, modes: str, **common: object) -> list[Case]:
 
 CASES: list[Case] = [
     Case("heap"),
-    *_modes("small_blocks", "rows churn trim streams calls locks threads fork buffers mapped"),
+    # Fewer steps where each costs thousands of windows.
+    *_modes("small_blocks", "rows churn:20 trim streams calls locks threads fork buffers mapped:20"),
     Case("deepbind"),
     Case(
         "regions",
