@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { steps = 60, ways = 4, words = 128 << 10, more = 160 << 10, page_bytes = 4096, most_threads = 64 };
+enum { steps = 40, ways = 4, words = 128 << 10, more = 160 << 10, page_bytes = 4096, most_threads = 64 };
 
 static int failed;
 static int node_of_thread[most_threads];
