@@ -15,7 +15,7 @@ from tests.python.random_wider import WiderProgram
 from tests.python.translate_programs import CHECKS, MPIRUN, TREE, Workshop, run_command
 
 TARGETS = ("spmd", "pages", "mpi", "upm")
-FLAGS = ("-O0", "-g", "-fopenmp", "-ffp-contract=off")
+FLAGS = ("-O0", "-fopenmp", "-ffp-contract=off")
 #: gfortran's warnings about what random programs are like are not wanted.
 FREE = ("-ffree-line-length-none",)
 MORE = {".f90": FREE, ".F90": FREE, ".f": ("-std=legacy",), ".c": ("-w",), ".cpp": ("-w",)}
