@@ -88,14 +88,16 @@ def see_dependencies(python: Path, folder: Path) -> None:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment that holds the wheel, and sees the dependencies of the one the tests run in."""
     folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     python = folder / "bin" / "python"
     see_dependencies(python, folder)
     succeed(
-        python,
+        sys.executable,
         "-m",
         "pip",
         "--disable-pip-version-check",
+        "--python",  # a pip of its own takes longer than all that is installed
+        python,
         "install",
         "--no-index",
         "--no-deps",
@@ -391,8 +393,11 @@ def test_found_by_cmake(prefix: Path, tmp_path: Path, compiler: str) -> None:
     """By C, C++ of any standard, and Fortran of the compiler that made the module or another."""
     options = [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_Fortran_COMPILER={compiler}"]
     succeed("cmake", "-G", "Ninja", "-S", CONSUMER, "-B", tmp_path, *options, cwd=tmp_path)
-    succeed("cmake", "--build", tmp_path, cwd=tmp_path)
-    for program in ("consumer_c", "consumer_cxx", "consumer_tasks", "consumer_fortran"):
+    programs = ["consumer_fortran"]
+    if compiler == FORTRAN[0]:  # the others are the same for each
+        programs += ["consumer_c", "consumer_cxx", "consumer_tasks"]
+    succeed("cmake", "--build", tmp_path, "--target", *programs, cwd=tmp_path)
+    for program in programs:
         assert "consumer: well" in succeed(tmp_path / program, cwd=tmp_path)
 
 
