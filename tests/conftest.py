@@ -41,20 +41,26 @@ _GUEST = "tests/lab"
 #: These begin, so that no process is left with a long one at the end.
 _LONG = (
     _GUEST,
-    "test_unit_binary",
     "test_programs",
-    "test_lof_bench",
+    "test_unit_binary",
     "test_package",
-    "test_upmlib_bench",
-    "test_translate_random",
     "test_simulator",
+    "test_translate_program",
+    "test_translate_kinds",
+    "test_translate_parts",
+    "test_lof_bench",
+    "test_translate_c_files",
+    "test_translate_c_memory",
+    "test_translate_random",
+    "test_upmlib_bench",
     "test_wittmann",
 )
 
 
 def _place(item: pytest.Item) -> int:
     """Smaller ones run earlier."""
-    return next((place for place, name in enumerate(_LONG) if name in item.nodeid), len(_LONG))
+    file = item.nodeid.partition("::")[0]
+    return next((place for place, name in enumerate(_LONG) if name in file), len(_LONG))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
