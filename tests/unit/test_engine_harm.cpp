@@ -3,6 +3,7 @@
 #include "engine/guarded.hpp"
 #include "model/tuning.hpp"
 #include "simulated_program.hpp"
+#include "test_all.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -57,9 +58,10 @@ std::vector<Mix> mixes() {
 
 TEST_F(EngineTest, APlacementThatIsRightIsNotHarmed) {
     for (const Mix& mix : mixes())
-        for (const char* seed : {"1", "2"}) {
-            SCOPED_TRACE(std::string(mix.name) + ", " + std::to_string(mix.nodes) + " nodes, seed " + seed);
-            const Variable variable("HOMING_SEED", seed);
+        for (const int seed : std::views::iota(1, test_rounds(2, 3))) {
+            SCOPED_TRACE(std::string(mix.name) + ", " + std::to_string(mix.nodes) + " nodes, seed " +
+                         std::to_string(seed));
+            const Variable variable("HOMING_SEED", std::to_string(seed).c_str());
             Program program(8192, 1 << 20, mix.nodes);
             const auto owner = [&](std::size_t page) { return mix.owner(page, program.pages()); };
             program.initialise(owner);
@@ -106,6 +108,7 @@ TEST_F(EngineTest, PagesOfAThreadThatComesLateGoBackToIt) {
 TEST_F(EngineTest, APartThatIsMisplacedComesHome) {
     for (const double share : {0.03, 0.05, 0.09, 0.12, 0.2})
         for (const std::size_t pages : {8192u, 32768u}) {
+            if (pages > 8192 && share != 0.05 && !test_rounds(false, true)) continue; // 0.6 s each
             SCOPED_TRACE(std::to_string(share) + " of " + std::to_string(pages));
             Program program(pages);
             program.initialise(program.block());

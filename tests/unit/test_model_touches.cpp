@@ -1,6 +1,7 @@
 // The memory of an area's touches: bounded, and without what came before a change of owners.
 #include "base/invariant.hpp"
 #include "model/touches.hpp"
+#include "test_all.hpp"
 
 #include <gtest/gtest.h>
 
@@ -78,7 +79,7 @@ TEST(TouchesTest, StableOwnersAreHardlyEverTakenForChanged) {
     const Setting setting;
     int alarms = 0, questions = 0;
     for (const Owner& owner : {block(8), shared(8), irregular(8), halo(8)})
-        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        for (std::uint64_t seed = 1; seed <= test_rounds(2u, 4u); ++seed) {
             std::mt19937_64 random(seed);
             Touches touches;
             for (std::uint32_t iteration = 1; iteration <= 10; ++iteration) {
@@ -110,8 +111,9 @@ TEST(TouchesTest, AnAreaThatBecomesSharedIsNoticed) {
 TEST(TouchesTest, PlacesThatUseAnAreaInWaysOfTheirOwnAreNoChange) {
     const Setting setting;
     int alarms = 0, alarms_without_places = 0;
-    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-        std::mt19937_64 random(seed);
+    const int seeds = test_rounds(4, 8);
+    for (int seed = 1; seed <= seeds; ++seed) {
+        std::mt19937_64 random(static_cast<std::uint64_t>(seed));
         Touches touches, without_places;
         for (std::uint32_t iteration = 1; iteration <= 10; ++iteration) {
             const bool first = random() % 2 == 0;
@@ -125,7 +127,7 @@ TEST(TouchesTest, PlacesThatUseAnAreaInWaysOfTheirOwnAreNoChange) {
         }
     }
     EXPECT_LE(alarms, 1);
-    EXPECT_GT(alarms_without_places, 10) << "the touches tell nothing of places";
+    EXPECT_GT(alarms_without_places, seeds) << "the touches tell nothing of places";
 }
 
 /// No tiles are made of them.

@@ -1,5 +1,6 @@
 // Windows while memory goes away in other threads: what is no longer the program's array must keep the
 // protection that its next owner gives it.
+#include "test_all.hpp"
 #include "windows_test.hpp"
 
 #include <array>
@@ -440,7 +441,8 @@ TEST_F(WindowsStayTest, WithThreadsThatFreeAndFaultNothingStandsThatIsGone) {
                                        std::thread([&] { alive.touch_all(); }), std::thread(calls)};
     std::vector<Reference> seen;
     // On a busy machine the threads may come late.
-    for (int round = 0; round < 2000 || (seen.empty() && round < 2'000'000); ++round) {
+    const int rounds = test_rounds(600, 2000);
+    for (int round = 0; round < rounds || (seen.empty() && round < 2'000'000); ++round) {
         const std::uint64_t known = changes;
         std::vector<Range> granules;
         for (std::size_t i = round % 3; i < blocks; i += 3)
