@@ -6,12 +6,16 @@ stands in the text; everything else stays the user's text. Offsets count charact
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
 from homing.translate.directives.model import Directive, Form
 from homing.translate.source import SourceFile
+
+#: Labels that a statement may lead to though it is no jump: of READ and WRITE, and alternate returns.
+_LEADS = re.compile(r"(?:[(,](?:err|end|eor)=|[(,]\*)(\d+)(?=[,)])")
 
 
 class Access(Enum):
@@ -372,6 +376,12 @@ def statements(nodes: list[Node]) -> Iterator[Statement]:
         elif isinstance(node, Branch):
             for head, _ in node.arms:
                 yield head
+
+
+def leads(statement: Statement) -> set[str]:
+    """The labels at which the program may go on behind a statement."""
+    others = _LEADS.findall(statement.text.replace(" ", "").lower())
+    return {*(statement.targets if statement.jump == "goto" else ()), *others}
 
 
 def references(nodes: list[Node]) -> Iterator[Reference]:

@@ -54,7 +54,6 @@ REFUSED = [
         "associate (c => a(1:2, :))\n!$omp parallel do\ndo j = 1, n\n a(1, j) = 1\nend do\nend associate\n",
         "ASSOCIATE around parallel code names a value or piece of a distributed array",
     ),
-    ("", "call some(a, n, *10)\n10 continue\n", "in a call with alternate returns"),
     (
         "",
         "block\nreal :: c(n)\n!$homing distribute c(block)\nc = 1\nend block\n",

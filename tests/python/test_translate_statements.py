@@ -63,7 +63,7 @@ end program
         ("a(i) + a(3)*maxval(a(:i))", "continue", "reads 'a' of several parts"),
         (
             "a(i)",
-            "10 x = 1\n  read (5, *, err=10) a(3)",
+            "10 x = 1\n  do 20 i = 1, 3\n20 read (5, *, err=10) a(i)",
             "a gathered array",
         ),
     ],

@@ -316,7 +316,8 @@ class _Filler:
         if what.kind in ("exit", "cycle"):
             made.targets = tuple(word.text for word in self.words[at:])
         elif what.kind in ("goto", "arithmetic if"):
-            made.targets = tuple(w.text for w in self.words[at:] if w.kind == "number")
+            behind = closing(self.words, at) if self._text(at) == "(" else len(self.words)
+            made.targets = tuple(w.text for w in self.words[at:behind] if w.kind == "number")
             if self._text(at) == "(":
                 at = closing(self.words, at) + 1
                 made.references += self._list(at + (self._text(at) == ","), len(self.words))

@@ -86,6 +86,10 @@ class Expressions:
         """Every access in the actual arguments words[begin:end] of the procedure `name`."""
         found: list[Reference] = []
         if begin < end:
+            for first, last in parts(self.words, begin, end, ","):
+                if self.words[first].text == "*" and last == first + 2:  # *10, a label to return to: a number
+                    star = self.words[first].begin
+                    self._clean = f"{self._clean[:star]} {self._clean[star + 1 :]}"
             root = self._tree("f(", begin, end, ")")
             self._arguments(name, root.children[1], {}, found)
         return found

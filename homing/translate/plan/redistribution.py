@@ -21,6 +21,7 @@ from homing.translate.tree import (
     Reference,
     Routine,
     Statement,
+    leads,
     walk,
 )
 
@@ -146,9 +147,8 @@ class Redistributions:
             return
         if statement.jump in _JUMPS_IN_LOOP and self._loops and state != self._loops[-1]:
             self._jump_wrong(statement)
-        elif statement.jump == "goto":
-            for label in statement.targets:
-                self._jumps.append((statement, label, dict(state)))
+        for label in leads(statement):
+            self._jumps.append((statement, label, dict(state)))
 
     def _jump_wrong(self, statement: Statement) -> None:
         self._wrong(

@@ -10,8 +10,6 @@ from homing.translate.tree import Reference, Routine, Subscript
 
 #: C: a function that works on bytes gets an element's address.
 _OF_BYTES = re.compile(r"\b(memcpy|memmove|memset)\s*\([^;{}]*&\s*\Z")
-#: Fortran: CALL with a label among its arguments.
-_ALTERNATE = re.compile(r"\bcall\b[^'\"!\n]*[(,]\s*\*\s*\d+\s*[,)]", re.IGNORECASE)
 
 
 def reference_subscripts(reference: Reference) -> list[Subscript]:
@@ -28,9 +26,6 @@ def why_not_followed(source: SourceFile, reference: Reference) -> str:
         return f"'{reference.name}' with its namespace: write `using namespace`, and the name alone"
     if source.form is Form.C and word and word[0] != reference.name:
         return f"an access to '{reference.name}' through the macro '{word[0]}': write it out"
-    begin, end = source.line_start(reference.begin), source.next_line(reference.begin)
-    if source.form.fortran and _ALTERNATE.search(source.text, begin, end):
-        return "a distributed array in a call with alternate returns: return a number, and branch by it"
     return "may give the distributed array another name"
 
 

@@ -7,18 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from homing.translate.code_text import condition_of_if
+from homing.translate.targets.redirected import redirected
 from homing.translate.targets.routine import Work
-from homing.translate.tree import CASE, Branch, Kind, Loop, Node, Statement, statements, walk
+from homing.translate.tree import CASE, Branch, Kind, Loop, Node, Statement, leads, statements, walk
 from homing.translate.write.lines_apart import crowded
-
-#: Labels that a statement may lead to though it is no jump: of READ and WRITE, and alternate returns.
-_LEADS = re.compile(r"(?:[(,](?:err|end|eor)=|[(,]\*)(\d+)(?=[,)])")
-
-
-def leads(statement: Statement) -> set[str]:
-    """The labels at which the program may go on behind a statement."""
-    others = _LEADS.findall(statement.text.replace(" ", "").lower())
-    return {*(statement.targets if statement.jump == "goto" else ()), *others}
 
 
 def labels_in(nodes: Sequence[Node]) -> set[str]:
@@ -117,19 +109,19 @@ def _is_called(node: Loop | Branch, name: str) -> bool:
 
 def deal_out_before_jumps(work: Work, nodes: Sequence[Node], lines: Callable[[], list[str]]) -> None:
     """Put the lines before each jump that leaves the nodes."""
+    inside = labels_in(nodes)
     for one in list(_leaving(work, nodes)):
         if not work.source.form.fortran and not work.touched([one]) and not one.calls:
             _dealt_out(work, one, lines())
             continue
+        fortran = work.source.form.fortran and not crowded(work.routine, one, one, lambda _: True)
         plain = one.kind is Kind.JUMP and one.form != "arithmetic if" and len(leads(one)) < 2
-        if (
-            not plain
-            or one.label
-            or not work.source.form.fortran
-            or crowded(work.routine, one, one, lambda _: True)
-        ):
+        plain = plain and not one.label
+        if not fortran or not (plain or redirected(work, one, leads(one) - inside, lines)):
             reason = "leaves code that works on a gathered array: move the jump behind it"
             work.wrong(one.begin, one.end, reason)
+        elif not plain:
+            continue
         elif not one.guarded:
             work.before(one.begin, lines())
         else:

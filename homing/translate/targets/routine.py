@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -31,6 +32,9 @@ from homing.translate.tree import (
     written_in_all,
 )
 from homing.translate.write.writer import Region, Writer
+
+#: Fortran's largest label: those that are put in are counted down from it.
+_LARGEST_LABEL = 99999
 
 
 @dataclass
@@ -84,6 +88,11 @@ class Work:
         self.planned: set[int] = set()  # loops, by id
         self.fixed_home: dict[int, tuple[tuple[int, str], ...]] = {}  # by the loop's id: dimension, subscript
         self.fresh = Fresh()
+        self._labels = _spare_labels(self.source.text)
+
+    def spare_label(self) -> str:
+        """A label of Fortran that stands nowhere in the file; another one each time."""
+        return next(self._labels)
 
     def wrong(self, begin: int, end: int, reason: str) -> None:
         problem = self.source.problem(begin, end, reason)
@@ -296,3 +305,8 @@ def _in_one_call(between: str) -> bool:
         if depth < 0:
             return False
     return True
+
+
+def _spare_labels(text: str) -> Iterator[str]:
+    used = set(re.findall(r"\d+", text))
+    yield from (str(label) for label in range(_LARGEST_LABEL, 0, -1) if str(label) not in used)

@@ -19,7 +19,6 @@ from homing.translate.targets.leaving import (
     deal_out_before_jumps,
     entered,
     label_before,
-    leads,
     pieces,
     reaching,
 )
@@ -37,6 +36,7 @@ from homing.translate.tree import (
     Reference,
     Statement,
     statements,
+    leads,
     walk,
 )
 from homing.translate.write.lines_apart import crowded
