@@ -370,7 +370,7 @@ def test_every_kind_of_step_is_in_the_plan(tmp_path: Path) -> None:
     [
         ("a(i*i) = 1", "is not the index of a shared-out loop plus a number"),
         ("a(1) = i", "every iteration writes the same owner's element"),
-        ("a(i) = c(i)", "is not distributed like"),
+        ("c(i) = a(i)", "is not distributed like"),
         ("a(i) = 1; if (i > 3) exit", "leaves a loop that is shared out"),
     ],
 )

@@ -2,7 +2,8 @@ program p
   implicit none
   integer, parameter :: n = 36
   integer :: i, j, k, ptr(n + 1), col(3*n), h(n), m
-  real(8) :: a(n, n), b(n, n), c(n, n), x(n), y(n), val(3*n), t
+  real(8) :: a(n, n), b(n, n), c(n, n), x(n), y(n), val(3*n), t, face(0:n), other(n, n)
+!$homing distribute face(block), other(cyclic(2), block)
 !$homing distribute a(*, block), b(*, block), c(*, block), x(block), y(block), h(block)
 !$omp parallel do private(i)
   do j = 1, n
@@ -14,6 +15,8 @@ program p
     x(j) = j
     y(j) = 0
   end do
+  face = [(i, i = 0, n)]
+  other = 3
   do i = 1, n
     h(i) = mod(i*5, n) + 1
     ptr(i) = 3*i - 2
@@ -48,5 +51,11 @@ program p
     y(i) = y(i) + t
   end do
 !$omp end parallel
+  print *, sum(y), y(1), y(n)
+!$omp parallel do
+!$homing on home(y(i))
+  do i = 1, n
+    y(i) = y(i) + face(i)*face(i - 1) + other(i, 2)
+  end do
   print *, sum(y), y(1), y(n)
 end program

@@ -302,14 +302,23 @@ class OwnedLoops:
                 self.work.wrong(reference.begin, reference.end, reason)
             return section
         changing = found.varying | self.work.arrays.keys()
-        moving = (i for i in cut if affine(subscripts[i].text).names & changing)
-        if not section and any(not self._shifts(site, array, i, subscripts[i], found) for i in moving):
-            text = f"elements of any part: every part gets a copy of '{array.name}' before the loop"
+        moving = [i for i in cut if affine(subscripts[i].text).names & changing]
+        if section:
+            return True
+        text = "elements of any part"
+        for index in moving:
+            shifts = self._shifts(site, array, index, subscripts[index], found)
+            homes = [found.follows[variable] for variable in shifts]
+            if homes and not array.dimensions[index].perhaps_together(homes[0].dealt):
+                text = f"'{array.name}' is not distributed like '{homes[0].home}'; without ALIGN"
+            elif homes:
+                continue
+            text = f"{text}: every part gets a copy of '{array.name}' before the loop"
             note = self.work.source.problem(reference.begin, reference.end, text)
             if note not in self.work.distributions.notes:
                 self.work.distributions.notes.append(note)
             return True
-        return section
+        return False
 
     def _at_home(self, reference: Reference, array: Array, fixed: Sequence[int], found: _Found) -> bool:
         """Does the element lie in the column (or row) of parts that runs the loop, at the own iteration?"""
