@@ -32,6 +32,31 @@ contains
       end do
     end do
   end subroutine
+  subroutine turned(t)
+    integer, intent(in) :: t
+    real(dp), save :: kept(n, m) = 1
+    integer :: i, j
+    !$homing distribute kept(*, block)
+    !$homing redistribute v(*, block)
+    !$homing redistribute kept(block, *)
+    !$omp parallel do private(i)
+    !$homing on home(v(:, j))
+    do j = 1, m
+      do i = 1, n
+        v(i, j) = v(i, j) + v(i - 1, j)*t
+      end do
+    end do
+    !$homing redistribute v(block, *)
+    !$omp parallel do private(j)
+    !$homing on home(kept(i, :))
+    do i = 1, n
+      do j = 2, m
+        kept(i, j) = kept(i, j) + kept(i, j - 1) + i
+      end do
+    end do
+    !$homing redistribute kept(*, block)
+    print *, kept(n, m)
+  end subroutine
 end module
 program p
   use grid
@@ -49,6 +74,7 @@ program p
   call init
   do k = 1, 3
     call sweep
+    call turned(k)
   end do
   !$omp parallel do
   do k = 1, n

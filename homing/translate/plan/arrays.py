@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from homing.translate.affine import affine, shifted
 from homing.translate.directives import model as d
@@ -15,6 +16,7 @@ from homing.translate.plan.allocation import allocated_otherwise
 from homing.translate.plan.array import Array
 from homing.translate.plan.bindings import bindings, call_bound
 from homing.translate.plan.brought import bring
+from homing.translate.plan.dealt_anew import dealt_anew
 from homing.translate.plan.effects import Effects
 from homing.translate.plan.generics import call_by_own_names, calls, generics
 from homing.translate.plan.grids import Grids
@@ -95,7 +97,11 @@ class Distributions:
             for routine in unit.routines:
                 pass_pieces(routine, self.of(routine), self.routines, self.passing.works_in_parallel)
                 self._redistributions[id(routine)] = Redistributions(
-                    routine, self.of(routine), self._redistributed, self._wrong_in(routine)
+                    routine,
+                    self.of(routine),
+                    partial(dealt_anew, grids=self.grids, modules=self.modules, wrong=self._wrong),
+                    self._wrong_in(routine),
+                    partial(self.passing.reaches, routine),
                 )
         self.passing.propagate()
         for unit in units:
@@ -482,28 +488,6 @@ class Distributions:
             self._wrong(align, f"'{align.name}' is distributed twice")
             return
         self._add(routine, align.name.key, align, dimensions, base.reshape if base else False, ())
-
-    def _redistributed(self, array: Array, directive: d.Redistribute) -> Array | None:
-        """The array with the distribution of a REDISTRIBUTE directive."""
-        if len(directive.formats) != array.rank:
-            self._wrong(
-                directive, f"'{directive.name}' has {array.rank} dimensions, not {len(directive.formats)}"
-            )
-            return None
-        distribute = d.Distribute(
-            directive.source, directive.name, directive.formats, directive.onto, (), array.reshape
-        )
-        arrangements = {
-            one.name.key: one for one in array.routine.directives if isinstance(one, d.Arrangement)
-        }
-        dimensions = self.grids.of(array.routine, distribute, {}, arrangements)
-        if dimensions is None:
-            return None
-        dimensions = with_templates(array.routine, array.name, array.declaration, dimensions, self.modules)
-        made = replace(array, dimensions=dimensions, shadow=[[0, 0] for _ in dimensions], linked=[], tied={})
-        if array.given_shadow is not None and any(low or high for low, high in array.given_shadow):
-            made.given_shadow = None  # it was declared for the other distribution
-        return made
 
 
 def _late(array: Array) -> bool:

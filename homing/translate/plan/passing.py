@@ -22,6 +22,7 @@ from homing.translate.tree import (
     Node,
     Reference,
     Routine,
+    Statement,
     Unit,
     references,
     statements,
@@ -156,6 +157,13 @@ class Passing:
     def reaching(self) -> frozenset[int]:
         """The routines (by id) that work on distributed arrays of other scopes."""
         return reaching(self.units, self.routines, self.of)
+
+    def reaches(self, routine: Routine, statement: Statement | None) -> bool:
+        """Does a statement of the routine call what works on arrays of other scopes? None: does a region call
+        the routine?"""
+        if statement is None:
+            return id(routine) in self.in_regions
+        return any(id(one) in self.reaching for one in called([statement], self.routines))
 
     def whole_calls(self, routine: Routine) -> None:
         """Every argument that a procedure gets in parts is passed in parts, wherever it is called."""

@@ -39,11 +39,15 @@ class Redistributions:
         arrays: dict[str, Array],
         made_of: Callable[[Array, d.Redistribute], Array | None],
         wrong: Callable[[int, int, str], None],
+        reaches: Callable[[Statement | None], bool],
     ) -> None:
+        """reaches: does a statement call what works on distributed arrays of other scopes? None: does a
+        parallel region call the routine?"""
         self.steps: dict[int, tuple[Array, Array]] = {}  # by id() of the directive's node
         self._arrays = arrays
         self._made_of = made_of
         self._wrong = wrong
+        self._reaches = reaches
         self._routine = routine
         self._versions: dict[str, list[Array]] = {}
         self._at: dict[int, Array] = {}
@@ -59,7 +63,10 @@ class Redistributions:
             return
         state = {name: array for name, array in arrays.items() if name in named}
         self._versions = {name: [array] for name, array in state.items()}
+        #: Arrays of the scopes around: other procedures find them as they are declared.
+        self._shared = {name: array for name, array in state.items() if array.routine is not routine}
         self._walk(routine.body, state)
+        self._same(routine.body, state, self._shared, "the procedure's caller goes on")
         for statement, label, then in self._jumps:
             if self._labels.get(label) != then:
                 self._jump_wrong(statement)
@@ -86,7 +93,7 @@ class Redistributions:
                 self._loops.append(before)
                 self._walk(node.body, state)
                 self._loops.pop()
-                self._same(node, state, before, "the loop begins anew")
+                self._same([node], state, before, "the loop begins anew")
             else:
                 self._branch(node, state)
 
@@ -107,15 +114,15 @@ class Redistributions:
         if complete:
             state.update(ends[0])
         for end in ends:
-            self._same(node, end, state, "another way leads around it")
+            self._same([node], end, state, "another way leads around it")
 
-    def _same(self, node: Node, state: _State, wanted: _State, why: str) -> None:
+    def _same(self, nodes: list[Node], state: _State, wanted: _State, why: str) -> None:
         for name, array in wanted.items():
             if state[name] is array:
                 continue
             last = [
                 inner
-                for inner in walk([node])
+                for inner in walk(nodes)
                 if isinstance(inner, Executable) and id(inner) in self.steps
                 if self.steps[id(inner)][0].name == name
             ][-1]
@@ -141,10 +148,16 @@ class Redistributions:
                         f"'{reference.name}' has the distribution of a REDISTRIBUTE here: an array that is "
                         "allocated has its first one",
                     )
+        away = [name for name, array in self._shared.items() if state[name] is not array]
+        if away and statement.jump == "return":
+            self._jump_wrong(statement)
+        elif away and self._reaches(statement):
+            reason = (
+                f"calls what works on arrays as they are declared, and '{away[0]}' is dealt out otherwise"
+            )
+            self._wrong(statement.begin, statement.end, f"{reason} here: REDISTRIBUTE it before")
         if statement.label:
             self._labels[statement.label] = dict(state)
-        if statement.kind is not Kind.JUMP:
-            return
         if statement.jump in _JUMPS_IN_LOOP and self._loops and state != self._loops[-1]:
             self._jump_wrong(statement)
         for label in leads(statement):
@@ -157,6 +170,13 @@ class Redistributions:
             "where it leads, arrays have another distribution than here: REDISTRIBUTE them before",
         )
 
+    def _has(self, array: Array) -> bool:
+        """Is it of the routine, or of what it stands in?"""
+        scope: Routine | None = self._routine
+        while scope is not None and scope is not array.routine:
+            scope = scope.parent
+        return scope is not None
+
     # --- directives -------------------------------------------------------------------------------------
 
     def _redistribute(self, node: Executable, directive: d.Redistribute, state: _State) -> None:
@@ -167,7 +187,7 @@ class Redistributions:
             reason = "is a template: REDISTRIBUTE the arrays" if name in templates else "is not distributed"
             self._wrong(node.begin, node.end, f"'{directive.name}' {reason}")
             return
-        if array.routine is not self._routine or array.dummy:
+        if array.dummy or not (self._has(array) and (name not in self._shared or not self._reaches(None))):
             self._wrong(node.begin, node.end, f"redistribute '{directive.name}' where it is declared")
             return
         made = self._made_of(array, directive)

@@ -212,7 +212,8 @@ class Pages:
         plan = replace(plan, why=why, follows=tuple(wanted.values()), fixed=fixed, last_values=last)
         self.work.steps.append(plan)
         self.planned.append((id(node), plan))
-        writer.on_owner(node, loop, plan)
+        homes = dict.fromkeys(follow.home for follow in plan.follows)
+        writer.on_owner(node, loop, plan, [self.work.arrays[name] for name in homes])
 
     def _in_its_order(self, node: Construct, loop: Loop) -> bool:
         """Loops whose iterations need the program's order stay as they are, on the threads that OpenMP

@@ -221,7 +221,8 @@ class PagesC(CWriter):
         left = self.keep_last(last) if last else []
         self._put(self.source.next_line(loop.end - 1), [*left, "}"], loop.begin)
 
-    def on_owner(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
+    def on_owner(self, node: Construct, loop: Loop, plan: LoopPlan, homes: Sequence[Array]) -> None:
+        """homes: the arrays whose owners run the loop; their layouts have been made."""
         region = Region(self.routine, node)
         lines: list[str] = []
         last = plan.last_values

@@ -179,7 +179,8 @@ class PagesFortran(FortranWriter):
         self.edits.insert_lines(at, [self.indented(indent, line) for line in [*behind, "end do"]])
         self.locals.setdefault(PART, Local(PART))
 
-    def on_owner(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
+    def on_owner(self, node: Construct, loop: Loop, plan: LoopPlan, homes: Sequence[Array]) -> None:
+        """homes: the arrays whose owners run the loop, as they are distributed there."""
         region = Region(self.routine, node)
         lines: list[str] = []
         for inner, follow in followers(loop, plan):
@@ -188,11 +189,7 @@ class PagesFortran(FortranWriter):
         ends = self.find_last(region, last) if last else []
         bounds = self._bound_lines(region)
         self._declare_locals(region)
-        fitted = [
-            line
-            for home in dict.fromkeys(follow.home for follow in plan.follows)
-            for line in self.fitted(self.arrays[home])
-        ]
+        fitted = [line for home in homes for line in self.fitted(home)]
         before, behind = self.around_last(last, node) if last else ([], [])
         self._lines(self.source.line_start(node.directive.begin), [*fitted, *before], node.begin)
         home = self.layout(plan.home or "")
