@@ -22,7 +22,7 @@ _POINTERS = (TypeKind.POINTER, *ARRAYS)
 _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL)
 
 
-#: Functions that get an element's address and work on the bytes from there.
+#: Functions that get an element's address and work on the bytes from there, as those of C's library do.
 _OF_BYTES = frozenset({"memcpy", "memmove", "memset", "memcmp", "fread", "fwrite"})
 #: Expressions whose value is a number made from what they hold.
 _NUMBERS = frozenset(
@@ -230,6 +230,7 @@ class Accesses:
         into.calls += (name,)
         changed = cxx.by_reference(cursor) if self.places.source.cxx else frozenset[int]()
         used = cursor.hash not in self.unused and _gives_address(cursor)
+        of_bytes = name in _OF_BYTES or (not self.places.source.cxx and _of_the_library(cursor))
         for index, argument in enumerate(cxx.arguments(cursor)):
             inner, first = strip(argument), len(found)
             if index in changed:
@@ -239,7 +240,8 @@ class Accesses:
             while inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
                 inner = strip(list(inner.get_children())[-1])
             count = len(found)
-            if name in _OF_BYTES and (base := self._piece(inner, found, conditional, into)) is not None:
+            piece_of = of_bytes and inner.type.kind in _POINTERS
+            if piece_of and (base := self._piece(inner, found, conditional, into)) is not None:
                 inner = base
             array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in _POINTERS
             piece = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.kind in (
@@ -250,7 +252,7 @@ class Accesses:
             access = Access.ARGUMENT if array or piece else Access.READ
             if inner.kind is CursorKind.MEMBER_REF_EXPR and inner.type.kind in ARRAYS:
                 access = Access.UPDATE if _changes(cursor, index) else Access.READ
-            count = len(found) if name in _OF_BYTES else count
+            count = len(found) if of_bytes else count
             self.expression(inner, found, access, conditional, into)
             if (array or piece) and len(found) > count:
                 found[count].argument_of = name
@@ -403,6 +405,13 @@ def unused_calls(cursor: Cursor) -> frozenset[int]:
     if inner.kind is CursorKind.BINARY_OPERATOR and inner.binary_operator is BinaryOperator.Comma:
         return frozenset().union(*map(unused_calls, inner.get_children()))
     return frozenset([inner.hash]) if inner.kind is CursorKind.CALL_EXPR else frozenset()
+
+
+def _of_the_library(call: Cursor) -> bool:
+    """Is it a function of the system's headers? It knows an address by what it gets alone."""
+    callee = call.referenced
+    function = callee is not None and callee.kind is CursorKind.FUNCTION_DECL
+    return function and callee.location.is_in_system_header
 
 
 def _gives_address(call: Cursor) -> bool:

@@ -263,6 +263,7 @@ class Parts:
         if isinstance(node, Loop) and any(r.name in self.work.arrays for r in node.head.references):
             if node.variable is None:
                 self.serial.head(
+                    node,
                     node.head,
                     "a distributed array in the condition of a loop that all threads run",
                     may_call=False,

@@ -13,6 +13,7 @@ from homing.translate.plan.array import Array
 from homing.translate.plan.model import Schedule, SerialPlan
 from homing.translate.plan.reached import called
 from homing.translate.plan.reference_text import why_not_followed
+from homing.translate.targets.c_heads import condition
 from homing.translate.targets.called_before import Call, CalledBefore
 from homing.translate.targets.heads import Heads
 from homing.translate.targets.leaving import (
@@ -35,8 +36,8 @@ from homing.translate.tree import (
     Node,
     Reference,
     Statement,
-    statements,
     leads,
+    statements,
     walk,
 )
 from homing.translate.write.lines_apart import crowded
@@ -177,7 +178,7 @@ class SerialCode:
             return
         if isinstance(node, Loop):
             if not self.heads.read_before(node, self._reaches(node.head)):
-                self.head(node.head, "a distributed array in a loop's bounds")
+                self.head(node, node.head, "a distributed array in a loop's bounds")
             for body in self.bodies(node):
                 self.in_serial(body)
         elif isinstance(node, Branch):
@@ -186,7 +187,7 @@ class SerialCode:
                 what = "a distributed array decides about parallel code"
                 if head.form == "associate":
                     what = "ASSOCIATE around parallel code names a value or piece of a distributed array"
-                self.head(head, what, not node.masked)
+                self.head(node, head, what, not node.masked)
             for body in self.bodies(node):
                 self.in_serial(body)
         elif isinstance(node, Executable):
@@ -242,7 +243,7 @@ class SerialCode:
         self.work.fresh = start
         self.work.forget(node)
 
-    def head(self, head: Statement, what: str, may_call: bool = True) -> None:
+    def head(self, node: Node, head: Statement, what: str, may_call: bool = True) -> None:
         """The head of a loop or a branch whose body is translated piece by piece: the arrays are in parts,
         and only what works on parts gets them."""
         passed = self.work.passes_parts(head) if may_call else []
@@ -252,12 +253,31 @@ class SerialCode:
             self.work.writer.lifetime(head, [self.work.arrays[r.name] for r in known])
             known = [r for r in known if r.name not in taken or r.access is not Access.WRITE]
         if any(r not in passed for r in known):
+            if may_call and not passed and self._evaluated(node, head):
+                return
             self.work.wrong(head.begin, head.end, f"{what}: read it into a variable before")
             return
         for reference in passed:
             self.work.writer.pass_parts(reference, self.work.arrays[reference.name])
         if passed:
             self.work.fresh = Fresh()
+
+    def _evaluated(self, node: Node, head: Statement) -> bool:
+        """C: evaluate a condition on gathered arrays, in its place."""
+        fortran = self.work.source.form.fortran
+        place = None if fortran or self._reaches(head) else condition(self.work.source, node, head)
+        touched = self.work.touched([head])
+        if place is None or head.takes or not all(place[0] <= one.begin < place[1] for one in touched):
+            return False
+        arrays, changed = self._gathered([head])
+        self.values += 1
+        name = added(f"hm_value_{self.values}")
+        lines, _ = self.work.writer.value_before(name, self.work.writer.edits.take(*place).strip())
+        before, behind = self.work.writer.gather(arrays, ()), self.work.writer.release(arrays, changed, ())
+        block = " ".join(["({", *before, *lines, *behind, f"{name};", "})"])
+        self.work.writer.edits.replace(*place, block)
+        self._explain(head, arrays, changed)
+        return True
 
     def _other_memory(self, reference: Reference) -> bool:
         """C: is the pointer itself changed?"""
