@@ -42,6 +42,7 @@ REFUSED = [
     ("!$homing distribute a(block, *)", "", "twice"),
     ("!$homing distribute b(cyclic(3 + unknown), *)", "", "'unknown' is not declared"),
     ("!$homing distribute b(gen_block(sizes), *)", "", "'sizes' is not declared"),
+    ("integer :: w(8)\n!$homing distribute b(gen_block(w), *)", "w = 9\n", "'w' has no value yet when"),
     ("!$homing processors p(q)\n!$homing distribute b(block, *) onto p", "", "'q' is not declared"),
     ("", "!$homing redistribute a(*, cyclic(n*m))\n", "'m' is not declared"),
     (

@@ -31,6 +31,7 @@ from homing.translate.plan.redistribution import Redistributions
 from homing.translate.plan.reference_text import folded
 from homing.translate.plan.templates import with_templates
 from homing.translate.plan.undeclared import undeclared
+from homing.translate.plan.unset import unset
 from homing.translate.positions import Problem, Text
 from homing.translate.tree import (
     Access,
@@ -83,6 +84,7 @@ class Distributions:
         for routine in used_first(units, self.modules):
             self._declare(routine)
         self.problems += undeclared(units, self.modules)
+        self.problems += unset(units, self.of)
         self.passing.visible()
         for unit in units:
             for routine in unit.routines if unit.form is not d.Form.C else ():
