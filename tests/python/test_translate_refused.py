@@ -270,6 +270,12 @@ C_REFUSED = [
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) memset(&a[i], 0, 8);", "memset of a piece"),
     ("double a[9];\n#pragma homing distribute a[block]\ndouble *q = &a[2]; (void)q;", "another name"),
+    *(
+        (f"double a[9];\n#pragma homing distribute a[block]\nint k = 2; double *q = &a[k];\n{then}",
+         "another name")
+        for then in ["k = 0; *q = 1;", "q++; *q = 1;", "for (int k = 0; k < 2; k++) q[k] = 1;",
+                     "#pragma omp parallel private(k)\n*q = 1;"]
+    ),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) { a[i * i] = 0; }", "not a loop's index plus a number"),
     ("double a[9][9], q = 0;\n#pragma homing distribute a[*][block]\n#pragma omp parallel for private(q)\n"

@@ -34,6 +34,50 @@ static void rows(int n, int m, double x[n][m], double y[n][m]) {
     }
 }
 
+typedef struct {
+    double x, v, w[2];
+    int id;
+} Particle;
+static Particle ps[N];
+static double at[N];
+#pragma homing distribute ps[block], at[block]
+static void smooth(int n, double x[n][M], double y[n][M]) {
+#pragma omp parallel for
+    for (int i = 1; i < n - 1; i++) {
+        const double *up = x[i - 1], *here = x[i], *down = x[i + 1];
+        double* to = y[i];
+        for (int j = 0; j < M; j++)
+            to[j] = (up[j] + 2 * here[j] + down[j]) / 4;
+        *to += 1;
+    }
+}
+static double pointers(void) {
+    double e = 0;
+    for (int i = 0; i < N; i++) {
+        Particle* p = &ps[i];
+        p->x = i, p->v = -i / 2.0, p->id = i;
+        p->w[0] = (*p).x;
+        p[0].w[1] = 1;
+        double* m = &at[i & 15];
+        m[0] = 0;
+    }
+#pragma omp parallel for
+#pragma homing on home(ps[i])
+    for (int i = 0; i < N; i++) {
+        Particle* const p = &ps[i];
+        p->v -= 0.1 * p->x;
+        p->x += 0.1 * p->v;
+        double* q = &at[i];
+        q[0] = p->x + p->w[1];
+    }
+    for (int i = 1; i < N; i++) {
+        const Particle* p = &ps[i];
+        const double* before = &at[i - 1];
+        e += p->v * p->v + p->x * p->x + before[1] - before[0];
+    }
+    smooth(N, u, v);
+    return e + ps[N - 1].id;
+}
 int main(void) {
     int n = N, m = M;
     double(*a)[m] = malloc(sizeof(double[n][m]));
@@ -67,5 +111,7 @@ int main(void) {
     printf("%g\n", t);
     free(a);
     free(b);
+    double e = pointers();
+    printf("%.9g %.9g\n", e, v[3][0]);
     return 0;
 }

@@ -14,7 +14,7 @@ from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import Access, Kind, Reference, Statement, Subscript
 
 #: libclang's numbers of unary operators (CXUnaryOperatorKind).
-COUNTING, _ADDRESS, _DEREFERENCE, _NOT = (1, 2, 3, 4), 5, 6, 10
+COUNTING, ADDRESS, DEREFERENCE, _NOT = (1, 2, 3, 4), 5, 6, 10
 _TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
 _ASSIGNMENTS = (BinaryOperator.Assign,)
 _POINTERS = (TypeKind.POINTER, *ARRAYS)
@@ -199,9 +199,9 @@ class Accesses:
         if operator in COUNTING:
             access = Access.UPDATE
             into.kind = Kind.ASSIGNMENT
-        elif operator == _ADDRESS:
+        elif operator == ADDRESS:
             access = Access.OTHER
-        elif operator == _DEREFERENCE:
+        elif operator == DEREFERENCE:
             access = Access.OTHER if access is Access.READ else access
         elif operator == _NOT and strip(operand).kind is CursorKind.DECL_REF_EXPR:
             if operand.type.kind is TypeKind.POINTER:
@@ -210,7 +210,7 @@ class Accesses:
         else:
             access = Access.READ
         self.expression(operand, found, access, conditional, into)
-        if operator == _DEREFERENCE:
+        if operator == DEREFERENCE:
             _read_by(cursor, found[count:], wanted)
 
     def _call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
@@ -274,7 +274,7 @@ class Accesses:
                     inner.reverse()
                 beside.append(inner[1])
             elif cursor.kind is not CursorKind.UNARY_OPERATOR or (
-                cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor) != _ADDRESS
+                cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor) != ADDRESS
             ):
                 return None
             cursor = strip(inner[0])

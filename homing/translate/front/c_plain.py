@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from clang.cindex import Cursor, CursorKind, TranslationUnit, Type, TypeKind
+from clang.cindex import Cursor, CursorKind, Diagnostic, TranslationUnit, Type, TypeKind
 
 from homing.translate.front.c_accesses import strip
+from homing.translate.front.c_element_pointers import ElementPointers
 from homing.translate.front.c_places import Places
 from homing.translate.front.expand import marker
 from homing.translate.front.libclang import ARRAYS, MACROS
@@ -27,6 +28,7 @@ _SIZE = re.compile(r"sizeof\b[\s(*]*(\w+)(?:\s*\[\w*\])*[\s)]*")
 _WHOLE = re.compile(r"&\s*(?P<name>\w+)(?P<first>(?:\s*\[\s*0\s*\])*)")
 _UNSIZED = (TypeKind.POINTER, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY)
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(?:homing|distribute)\b(.*)$", re.MULTILINE)
+_PARALLEL = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(?:omp|homing|distribute)\b", re.MULTILINE)
 #: How deep macros may be made of others.
 _DEEPEST = 20
 
@@ -45,8 +47,32 @@ def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str]
     made = _edited(source.text, [*rows, *pragmas])
     if rows and made is not None and _types(parse(made), source.path) != _types(unit, source.path):
         made = _edited(source.text, pragmas)  # declarations that are not understood stay
+    if not source.cxx and _PARALLEL.search(source.text):
+        made = _without_pointers(source, unit if made is None else parse(made), made, parse)
     if made is not None:
         raise Plainer(SourceFile(source.path, made, source.form, source.fixed_columns, True, source.cxx))
+
+
+def _without_pointers(
+    source: SourceFile, unit: TranslationUnit, made: str | None, parse: Callable[[str], TranslationUnit]
+) -> str | None:
+    """The text, changed so far or not (None), without pointers to elements and rows."""
+    text = source.text if made is None else made
+    read = SourceFile(source.path, text, source.form, source.fixed_columns, True, source.cxx)
+    functions = [
+        one
+        for one in _declared(unit.cursor.get_children(), source.path)
+        if one.kind is CursorKind.FUNCTION_DECL and one.is_definition()
+    ]
+    found = _edited(text, list(ElementPointers(read, _named(text)).edits(functions)))
+    if found is None or any(one.severity >= Diagnostic.Error for one in parse(found).diagnostics):
+        return made
+    return found
+
+
+def _named(text: str) -> set[str]:
+    """The words of directives."""
+    return {word for line in _DIRECTIVE.findall(text) for word in re.findall(r"\w+", line)}
 
 
 def _edited(text: str, edits: Sequence[Edit]) -> str | None:
@@ -171,7 +197,7 @@ def _spaced(words: list[str]) -> Iterator[str]:
 
 def _sizes(source: SourceFile, declared: Iterable[Cursor], places: Places) -> Iterator[Edit]:
     """`sizeof a`, `sizeof *a`, `memset(&a, ...)` of arrays that directives name, which become pointers."""
-    named = {word for line in _DIRECTIVE.findall(source.text) for word in re.findall(r"\w+", line)}
+    named = _named(source.text)
     functions = [one for one in declared if named and one.kind is CursorKind.FUNCTION_DECL]
     for cursor in (inner for one in functions for inner in one.walk_preorder()):
         if cursor.kind is CursorKind.CALL_EXPR:
