@@ -1,4 +1,5 @@
-/* Functions that work on parts, and elements beside them in the same statement. */
+/* Functions that work on parts, and elements beside them in the same statement; functions by pointers. */
+#include <math.h>
 #include <stdio.h>
 #define N 41
 static double a[N], b[N];
@@ -18,6 +19,15 @@ static double norm(void) {
         t += b[i];
     return t;
 }
+typedef double (*each_t)(double);
+static double twice(double x) {
+    return x * 2;
+}
+static void map(each_t f) {
+#pragma omp parallel for
+    for (int i = 0; i < N; i++)
+        a[i] = f(b[i]) - 40;
+}
 int main(void) {
 #pragma omp parallel for
     for (int i = 0; i < N; i++) {
@@ -32,5 +42,10 @@ int main(void) {
         s = norm() - b[40];
     }
     printf("%g %g %g\n", s, norm() + b[1], a[2]);
+    each_t table[] = {twice, fabs};
+    for (int k = 0; k < 2; k++) {
+        map(table[k]);
+        printf("%g %g\n", a[0], a[N - 1]);
+    }
     return 0;
 }

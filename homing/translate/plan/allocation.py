@@ -3,11 +3,15 @@ it, and a call that gets it whole."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from homing.translate.directives.model import Form
 from homing.translate.plan.array import Array
 from homing.translate.tree import Access, Kind, Node, Reference, Routine, Statement, statements
+
+#: A function's value, or an element or a section.
+_CALL = re.compile(r"\w\s*\([^()]*\)")
 
 
 def unsteady(
@@ -83,6 +87,8 @@ def _shaped(routine: Routine, statement: Statement, target: Reference) -> bool:
     """May the value be an array? One of another shape allocates the target anew."""
     if "[" in statement.code or "(/" in statement.code:
         return True
+    if _operand(statement.code, target.name):
+        return False
     for reference in statement.references:
         if reference is target or reference.intrinsic:
             continue
@@ -95,3 +101,13 @@ def _shaped(routine: Routine, statement: Statement, target: Reference) -> bool:
         elif found is None or not found[1].bounds or any(s.section for s in reference.subscripts):
             return True
     return False
+
+
+def _operand(code: str, name: str) -> bool:
+    """Is the whole array one of the operands of the value, `u = u - r/2`? What goes with it has its shape."""
+    target, _, value = code.partition("=")
+    if not re.fullmatch(rf"\s*{name}\s*", target, re.IGNORECASE) or {"'", '"'} & set(code):
+        return False
+    while value != (value := _CALL.sub("1", value)):
+        pass
+    return re.search(rf"(?<![\w%]){name}\b(?!\s*[(%])", value, re.IGNORECASE) is not None

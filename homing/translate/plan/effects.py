@@ -14,6 +14,7 @@ from enum import Enum
 from homing.translate.directives.model import Form
 from homing.translate.front.intrinsics import INTRINSICS
 from homing.translate.plan.clauses import counters
+from homing.translate.plan.reached import meant
 from homing.translate.tree import (
     Access,
     Construct,
@@ -155,10 +156,26 @@ class Effects:
                 for what, which in self.of(callee).acts:
                     yield Act(what, which, *where, through=name)
             elif callee is None:
+                if name.startswith("*") and self._harmless(routine, statement):
+                    continue
                 if name.startswith("*") or _any_procedure(routine, name):
                     yield Act(What.POINTER, name.removeprefix("*"), *where)
                 elif not _quiet(routine, name):
                     yield from _unknown(name, where, c)
+
+    def _harmless(self, routine: Routine, statement: Statement) -> bool:
+        """C: do all functions do nothing but compute a value that the statement may call through pointers:
+        those of which the files take the address, of these types? dlsym finds others."""
+        files = {id(one.source): one.source for one in self.routines.values()}.values()
+        if not statement.through or "" in statement.through or any("dlsym" in one.text for one in files):
+            return False
+        names = meant(statement.through, self.routines)
+        for name in names:
+            callee = self.routines.get(name)
+            known = self.of(callee) if callee is not None else None
+            if known.acts or known.arguments if known else not (name in _C_COMPUTES or _quiet(routine, name)):
+                return False
+        return bool(names)
 
     def _written_by_callee(self, routine: Routine, reference: Reference, c: bool) -> bool:
         name = reference.argument_of or ""
