@@ -14,6 +14,7 @@ from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.model import NotePlan, Step
 from homing.translate.reading import Read, read_one
 from homing.translate.source import SourceFile
+from homing.translate.targets.c_brought import with_arguments
 from homing.translate.targets.clones import as_clones
 from homing.translate.targets.commons import as_modules
 from homing.translate.targets.dropped_interfaces import without_interfaces
@@ -101,13 +102,14 @@ def other_procedures(
     distributions: Distributions,
     options: Options,
 ) -> bool:
-    """Puts files with copies of procedures that are called in several ways, or without interfaces that lack
-    layouts, into the place of the others."""
+    """Puts files with copies of procedures that are called in several ways, with arguments for what C's find
+    in their file, or without interfaces that lack layouts, into the place of the others."""
     if options.target == "pages":
         return False
     places = [index for index, one in enumerate(read) if one.unit is not None]
     units = [one.unit for one in read if one.unit is not None]
-    found = as_clones(units, distributions) or without_interfaces(units, distributions)
+    found = with_arguments(units, distributions) or as_clones(units, distributions)
+    found = found or without_interfaces(units, distributions)
     put = [_put(source, places[at], sources, scanned, read, options) for at, source in found.items()]
     return bool(put) and all(put)
 

@@ -269,6 +269,8 @@ C_REFUSED = [
     ("double *a;\n#pragma homing distribute a[block]\n(void)a;", "EXTENT"),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) memset(&a[i], 0, 8);", "memset of a piece"),
+    ("double a[9][4];\n#pragma homing distribute a[block][*]\n#pragma omp parallel for\n"
+     "for (int i = 0; i < 9; i++) memset(a[i], 0, 2 * sizeof a[i]);", "memset of a piece"),
     ("double a[9];\n#pragma homing distribute a[block]\ndouble *q = &a[2]; (void)q;", "another name"),
     *(
         (f"double a[9];\n#pragma homing distribute a[block]\nint k = 2; double *q = &a[k];\n{then}",

@@ -1,6 +1,7 @@
 // Rows and planes of distributed arrays go to functions that use their elements alone.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #define N 20
 #define M 7
 static double u[N][M], v[N][M], s[N], w[N][4][M];
@@ -76,6 +77,18 @@ static double pointers(void) {
         e += p->v * p->v + p->x * p->x + before[1] - before[0];
     }
     smooth(N, u, v);
+#pragma omp parallel for
+#pragma homing on home(u[i][:])
+    for (int i = 0; i < N; i++) {
+        double before[M];
+        memcpy(before, u[i], sizeof u[i]);
+        memset(u[i], 0, M * sizeof(double));
+        memcpy(w[i][1], before, sizeof w[i][1]);
+        memmove(u[i], w[i][1], sizeof(double) * (M - 1));
+    }
+    memcpy(v[0], u[N - 1], sizeof v[0]);
+    for (int i = 0; i < N; i++)
+        e += u[i][M - 1] + u[i][1] * w[i][1][M - 1] + v[0][i % M];
     return e + ps[N - 1].id;
 }
 int main(void) {

@@ -240,7 +240,8 @@ class Accesses:
             while inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
                 inner = strip(list(inner.get_children())[-1])
             count = len(found)
-            piece_of = of_bytes and inner.type.kind in _POINTERS
+            row = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.get_canonical().kind in ARRAYS
+            piece_of = of_bytes and inner.type.kind in _POINTERS and not row
             if piece_of and (base := self._piece(inner, found, conditional, into)) is not None:
                 inner = base
             array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in _POINTERS

@@ -10,6 +10,7 @@ from homing.translate.affine import affine
 from homing.translate.directives.model import Form
 from homing.translate.front.tokens import closing, parts, tokens
 from homing.translate.plan.array import Array
+from homing.translate.plan.copied_rows import copy_row
 from homing.translate.plan.intents import is_intent_in
 from homing.translate.plan.passed_rows import pass_row
 from homing.translate.tree import Access, Declaration, Reference, Routine, Statement, statements
@@ -27,6 +28,8 @@ def pass_pieces(
         for reference in statement.references:
             array = arrays.get(reference.name)
             callee = routines.get(reference.argument_of or "")
+            if c and array is not None and callee is None:
+                copy_row(routine, statement, reference, array)
             if array is None or callee is None or reference.subscripts is None or in_parallel(callee):
                 continue
             if c:

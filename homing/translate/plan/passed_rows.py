@@ -113,7 +113,7 @@ def _for_caller(
             word = _actual(statement, callee, term)
         else:
             word = term if callee.source is caller.source and callee.lookup(term) is None else None
-        if word is None or not all(_steady(caller, name) for name in affine(word).names):
+        if word is None or not all(steady(caller, name) for name in affine(word).names):
             return None
         text += f" + ({factor})*({word})"
     return text
@@ -133,7 +133,7 @@ def _actual(statement: Statement, callee: Routine, dummy: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _steady(routine: Routine, name: str) -> bool:
+def steady(routine: Routine, name: str) -> bool:
     """Has a name one value throughout: of a macro, or of a variable that gets it where it is declared?"""
     declared = routine.lookup(name)
     if declared is None:

@@ -9,7 +9,7 @@ from homing.translate.source import SourceFile
 from homing.translate.tree import Reference, Routine, Subscript
 
 #: C: a function that works on bytes gets an element's address.
-_OF_BYTES = re.compile(r"\b(memcpy|memmove|memset)\s*\([^;{}]*&\s*\Z")
+_OF_BYTES = re.compile(r"\b(memcpy|memmove|memset)\s*\([^;{}]*\Z")
 
 
 def reference_subscripts(reference: Reference) -> list[Subscript]:
@@ -32,7 +32,7 @@ def why_not_followed(source: SourceFile, reference: Reference) -> str:
 def why_not_copied(source: SourceFile, reference: Reference) -> str | None:
     """Why a loop that is shared out may not give bytes from an element on to a function."""
     copying = source.form is Form.C and _OF_BYTES.search(source.text[: reference.begin][-200:])
-    if not copying:
+    if not copying or (reference.subscripts is not None and reference.argument_of != copying[1]):
         return None
     return f"{copying[1]} of a piece, which may lie in several parts: write a loop over its elements"
 

@@ -221,10 +221,9 @@ class OwnedLoops:
             and len(reference.subscripts) != self.work.arrays[reference.name].rank
         ):
             rank = self.work.arrays[reference.name].rank
+            reason = f"{len(reference.subscripts)} subscripts for {rank} dimensions"
             self.work.wrong(
-                reference.begin,
-                reference.end,
-                f"{len(reference.subscripts)} subscripts for {rank} dimensions",
+                reference.begin, reference.end, why_not_copied(self.work.source, reference) or reason
             )
         elif reference.access is Access.OTHER:
             self.work.wrong(reference.begin, reference.end, why_not_followed(self.work.source, reference))

@@ -343,7 +343,7 @@ class CWriter(CThreadLoops):
         waits = barrier or bool(combined) or bool(directive.clause("reduction"))
         # Each thread's own, wherever they are declared: there is no worksharing loop any more that says so.
         counters = [f"{self._type_of(name)} {name};" for name in self.outer_counters(node)]
-        head, tail = ["{", *ahead, *around.exchange], []
+        head, tail = ["{", *self._used(region, node), *ahead, *around.exchange], []
         if combined:
             start, stop = self.reductions(combined)
             head[1:1] = ["#pragma omp barrier", "#pragma omp single", "{", *start, "}"]
@@ -364,6 +364,14 @@ class CWriter(CThreadLoops):
             wait_here = ["#pragma omp barrier"] if waits else []
             tail = [*around.left, "}", *wait_here, *tail, *later]
         self._around(node, head, [*tail, *around.behind, "}"])
+
+    def _used(self, region: Region, node: Construct) -> list[str]:
+        """The counters' own variables, which nothing may use any more: for the compiler's warnings. Where all
+        that a region uses is listed, they may not be."""
+        directives = [one.directive for one in (region.construct, node) if one is not None]
+        listed = {name for one in directives for name in one.listed("private", "firstprivate", "shared")}
+        every = not any(one.clause("default") for one in directives)
+        return [f"(void){name};" for name in self.outer_counters(node) if every or name in listed]
 
     def _type_of(self, name: str) -> str:
         declared = self.routine.lookup(name)
