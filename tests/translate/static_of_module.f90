@@ -62,8 +62,10 @@ program p
   use grid
   implicit none
   integer :: k
-  real(8) :: own(4, m)
+  integer, parameter :: rows = 24
+  real(8) :: own(4, m), mine(0:rows + 1), like(0:25)
   !$homing distribute own(*, block)
+  !$homing distribute mine(block), like(block)
   v = 0
   allocate (flux(4, m))
   !$omp parallel do
@@ -80,5 +82,11 @@ program p
   do k = 1, n
     c(k) = k
   end do
-  print *, sum(u), sum(v), sum(c), sum(own)
+  !$omp parallel do
+  do k = 0, rows + 1
+    mine(k) = u(k, 1)
+    like(k) = mine(k) + 1
+    u(k, 2) = like(k)
+  end do
+  print *, sum(u), sum(v), sum(c), sum(own), mine(3), like(rows)
 end program

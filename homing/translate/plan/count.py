@@ -23,13 +23,15 @@ def constants(routine: Routine) -> dict[str, int]:
     """The names that mean a number wherever they stand in the routine."""
     found = _macros(routine.source) if not routine.source.form.fortran else {}
     texts: dict[str, str] = {}
+    hidden: set[str] = set()
     scope: Routine | None = routine
     while scope is not None:
         for name, declaration in scope.declarations.items():
-            fixed = {"parameter", "const"} & declaration.attributes
+            fixed = {"parameter", "const"} & declaration.attributes and name not in hidden
             if fixed and declaration.initial is not None and not declaration.bounds:
                 initial = declaration.initial
                 texts.setdefault(name, initial.lower() if routine.source.form.fortran else initial)
+        hidden |= scope.declarations.keys()
         scope = scope.parent
     for _ in range(_ROUNDS):
         new = {name: value for name, text in texts.items() if (value := number(text, found)) is not None}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from homing.translate.affine import affine
 from homing.translate.directives import model as d
 from homing.translate.plan.accessibility import declared_in
+from homing.translate.plan.count import constants, number
 from homing.translate.plan.model import Dimension
 from homing.translate.plan.reference_text import folded
 from homing.translate.tree import Declaration, Routine
@@ -31,6 +32,7 @@ def with_templates(
 ) -> list[Dimension]:
     """Arrays of the same bounds lie together without being told to: their index space is named after it."""
     complete = []
+    known = constants(routine) if routine.source.form is not d.Form.C else {}
     for index, dimension in enumerate(dimensions):
         if dimension.distributed and not dimension.template:
             bound = declaration.bounds[index] if index < len(declaration.bounds) else None
@@ -40,7 +42,10 @@ def with_templates(
             elif bound is None or bound.upper is None:
                 key = f"{routine.name}/{name}/{index}"
             else:
-                low, high = affine(folded(bound.lower, routine)), affine(folded(bound.upper or "", routine))
+                low, high = (
+                    affine(text if (value := number(text, known)) is None else str(value))
+                    for text in (folded(bound.lower, routine), folded(bound.upper or "", routine))
+                )
                 scope = _scope(routine, [name for name, _ in (*low.terms, *high.terms)], modules)
                 key = f"{scope}/{low}/{high}/{_position(dimensions, index)}"
             dimension = replace(dimension, template=key)
