@@ -276,7 +276,7 @@ C_REFUSED = [
         (f"double a[9];\n#pragma homing distribute a[block]\nint k = 2; double *q = &a[k];\n{then}",
          "another name")
         for then in ["k = 0; *q = 1;", "q++; *q = 1;", "for (int k = 0; k < 2; k++) q[k] = 1;",
-                     "#pragma omp parallel private(k)\n*q = 1;"]
+                     "#pragma omp parallel private(k)\n*q = 1;", "#pragma omp task\n*q = 1;"]
     ),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) { a[i * i] = 0; }", "not a loop's index plus a number"),

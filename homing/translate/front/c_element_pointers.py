@@ -159,7 +159,9 @@ class ElementPointers:
             return False
         begin, end = self.places.begin(variable), max(map(self.places.end, behind), default=0)
         for pragma in _PRAGMA.findall(self.source.text[begin:end]):
-            if re.search(rf"\b(?:none|{'|'.join(map(re.escape, [*names, variable.spelling]))})\b", pragma):
+            # A task may run later; DEFAULT(NONE) lists the pointer, not what it means.
+            words = [*names, variable.spelling, "none", "task", "taskloop", "target"]
+            if not set(words).isdisjoint(re.findall(r"\w+", pragma)):
                 return False
         changed = {one.hash for at in behind for one in _changed(at, (*COUNTING, ADDRESS))}
         addressed = {one.hash for one in _changed(function, (ADDRESS,), assigned=False)}
