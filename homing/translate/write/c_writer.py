@@ -366,12 +366,10 @@ class CWriter(CThreadLoops):
         self._around(node, head, [*tail, *around.behind, "}"])
 
     def _used(self, region: Region, node: Construct) -> list[str]:
-        """The counters' own variables, which nothing may use any more: for the compiler's warnings. Where all
-        that a region uses is listed, they may not be."""
-        directives = [one.directive for one in (region.construct, node) if one is not None]
-        listed = {name for one in directives for name in one.listed("private", "firstprivate", "shared")}
-        every = not any(one.clause("default") for one in directives)
-        return [f"(void){name};" for name in self.outer_counters(node) if every or name in listed]
+        """The counters' own variables, which nothing may use any more: for the compiler's warnings. What a
+        region shares would be handed to it, without a value."""
+        private = region.construct.directive.listed("private") if region.construct is not None else None
+        return [f"(void){name};" for name in self.outer_counters(node) if private is None or name in private]
 
     def _type_of(self, name: str) -> str:
         declared = self.routine.lookup(name)
