@@ -69,13 +69,18 @@ class Parts:
         self._jumps()
         self._unseen()
         if self.work.distributions.inside(self.work.routine):
+            source = self.work.routine.source
             region = Region(self.work.routine, None, written=self.work.written(self.work.routine.body))
             region.private = {
                 name
                 for name, declaration in self.work.routine.declarations.items()
                 if (
                     name not in self.work.routine.arguments
-                    or (self.work.source.form is d.Form.C and not declaration.bounds)
+                    or (
+                        self.work.source.form is d.Form.C
+                        and not declaration.bounds
+                        and "&" not in source.text[declaration.statement_begin : declaration.statement_end]
+                    )
                 )
                 and "save" not in declaration.attributes
             }

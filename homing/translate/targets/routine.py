@@ -208,9 +208,10 @@ class Work:
     def written(self, nodes: Sequence[Node]) -> frozenset[str]:
         """Whatever the nodes write. What is passed on counts where the procedure writes it or is not seen."""
         acts = list(self.distributions.effects.acts(self.routine, nodes))
+        found = frozenset(act.name for act in acts if act.what is What.WRITE)
         if any(act.what in UNSEEN or act.pointer for act in acts):
-            return written_in_all(nodes)
-        return frozenset(act.name for act in acts if act.what is What.WRITE)
+            return found | written_in_all(nodes)
+        return found
 
     def shares(self, node: Construct, region: Region) -> bool:
         """Must the threads wait for each other behind the construct: does it write what others see, or read
@@ -221,15 +222,50 @@ class Work:
             if act.through or act.pointer or act.what is not What.WRITE:
                 return True
         for reference in references(node.body):
+            if self._may_mean(reference, region):
+                return True
             if not self.seen_by_others(reference, node, region):
                 continue
             if reference.access is not Access.READ or reference.name in region.written:
                 return True
-            if region.construct is None and reference.subscripts and not reference.intrinsic:
-                declared = self.routine.lookup(reference.name)
-                if declared is None or declared[1].bounds:
-                    return True  # the caller's region may write it
+            if region.construct is None and not reference.intrinsic and not self._own(reference.name):
+                return True  # the caller's region may write it
         return False
+
+    def _may_mean(self, reference: Reference, region: Region) -> bool:
+        """C: is it a pointer, a reference or an object, which may mean other variables that are written?
+        Fortran, in a procedure that a region calls: may it be a module's?"""
+        name = reference.name
+        known = self.routine.lookup(name)
+        if self.source.form is not d.Form.C:
+            if known is not None or reference.intrinsic or region.construct is not None:
+                return False
+            scope: Routine | None = self.routine
+            while scope is not None and not scope.uses:
+                scope = scope.parent
+            return scope is not None and name not in self.arrays
+        if known is None or known[1].number or name in self.arrays:
+            return False
+        if region.construct is None:
+            return True  # the caller's region may write it
+        written = region.written - self.arrays.keys() - frozenset(region.private)
+        around = region.construct
+        places = {one: self.routine.places.get(one, []) for one in written}
+        return not all(any(around.begin <= at < around.end for at in found) for found in places.values())
+
+    def _own(self, name: str) -> bool:
+        """In a procedure that a region calls: is it a constant, or one thread's own?"""
+        known = self.routine.lookup(name)
+        if known is None:
+            return False
+        scope, declared = known
+        if {"parameter", "const"} & declared.attributes and declared.storage not in ("dummy", "pointer"):
+            return True
+        if scope is not self.routine or declared.bounds or "save" in declared.attributes:
+            return False
+        if self.source.form is d.Form.C:
+            return declared.number and declared.storage in ("automatic", "dummy")
+        return declared.storage == "automatic"
 
     def redistribute(self, node: Executable) -> None:
         step = self.distributions.redistributions(self.routine).steps.get(id(node))
