@@ -71,3 +71,22 @@ int main(void) {
 """)
     result = translate([str(tmp_path / "p.c")], Options("spmd"))
     assert "    UNROLL\n" in result.outputs[0].text
+
+
+def test_a_task_has_the_pointer_that_was_when_it_was_made(tmp_path: Path) -> None:
+    """What is in its value is shared, and may be another when the task runs."""
+    text = """static double a[9];
+#pragma homing distribute a[block]
+int main(void) {
+    int i;
+#pragma omp parallel
+#pragma omp single
+    for (i = 0; i < 9; i++) {
+        double *p = &a[i];
+#pragma omp task
+        *p += 1;
+    }
+}
+"""
+    (tmp_path / "p.c").write_text(text)
+    assert "*p += 1" in translate([str(tmp_path / "p.c")], Options("pages")).outputs[0].text

@@ -278,6 +278,10 @@ C_REFUSED = [
         for then in ["k = 0; *q = 1;", "q++; *q = 1;", "for (int k = 0; k < 2; k++) q[k] = 1;",
                      "#pragma omp parallel private(k)\n*q = 1;", "#pragma omp task\n*q = 1;"]
     ),
+    ("char w[9] = {0}, *end;\n#pragma homing distribute w[block]\n"
+     "if (strtok_r(&w[0], \"-\", &end)) w[0] = *end;", "another name"),
+    ("char w[9] = {0};\n#pragma homing distribute w[block]\n"
+     "if (strtok(&w[0], \"-\")) w[0] = 1;", "another name"),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) { a[i * i] = 0; }", "not a loop's index plus a number"),
     ("double a[9][9], q = 0;\n#pragma homing distribute a[*][block]\n#pragma omp parallel for private(q)\n"

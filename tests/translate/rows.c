@@ -4,6 +4,7 @@
 #include <string.h>
 #define N 20
 #define M 7
+#define HALF N >> 1
 static double u[N][M], v[N][M], s[N], w[N][4][M];
 #pragma homing distribute u[block][*], v[cyclic][*], s[block], w[block][*][*]
 static void scale(double* row, int n, double f) {
@@ -76,6 +77,11 @@ static double pointers(void) {
         const double* before = &at[i - 1];
         e += p->v * p->v + p->x * p->x + before[1] - before[0];
     }
+    double* half = &at[HALF];
+    for (int k = 0; k < 3; k++)
+        half[k] = -k;
+    for (int i = 0; i < N; i++)
+        e += i * at[i];
     smooth(N, u, v);
 #pragma omp parallel for
 #pragma homing on home(u[i][:])

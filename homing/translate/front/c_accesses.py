@@ -9,6 +9,7 @@ from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, Type, TypeKind
 
 from homing.translate.front import cxx
+from homing.translate.front.c_library import of_the_library
 from homing.translate.front.c_places import Places
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import Access, Kind, Reference, Statement, Subscript
@@ -230,7 +231,7 @@ class Accesses:
         into.calls += (name,)
         changed = cxx.by_reference(cursor) if self.places.source.cxx else frozenset[int]()
         used = cursor.hash not in self.unused and _gives_address(cursor)
-        of_bytes = name in _OF_BYTES or (not self.places.source.cxx and _of_the_library(cursor))
+        of_bytes = name in _OF_BYTES or (not self.places.source.cxx and of_the_library(cursor))
         for index, argument in enumerate(cxx.arguments(cursor)):
             inner, first = strip(argument), len(found)
             if index in changed:
@@ -406,13 +407,6 @@ def unused_calls(cursor: Cursor) -> frozenset[int]:
     if inner.kind is CursorKind.BINARY_OPERATOR and inner.binary_operator is BinaryOperator.Comma:
         return frozenset().union(*map(unused_calls, inner.get_children()))
     return frozenset([inner.hash]) if inner.kind is CursorKind.CALL_EXPR else frozenset()
-
-
-def _of_the_library(call: Cursor) -> bool:
-    """Is it a function of the system's headers? It knows an address by what it gets alone."""
-    callee = call.referenced
-    function = callee is not None and callee.kind is CursorKind.FUNCTION_DECL
-    return function and callee.location.is_in_system_header
 
 
 def _gives_address(call: Cursor) -> bool:

@@ -35,8 +35,6 @@ _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 _QUALIFIERS = re.compile(r"\b(?:const|restrict|__restrict)\b|\s+")
 _ARROW = re.compile(r"\s*->\s*")
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma\b(?:[^\n\\]|\\\r?\n|\\.)*", re.MULTILINE)
-#: What more can be added to as it is written.
-_SUM = re.compile(r"[\w\s+*-]+")
 _BRACKET = re.compile(r"\s*\[")
 
 
@@ -55,8 +53,7 @@ class _Element:
         if self.row:
             subscripts.append(more or "0")
         elif more:
-            last = subscripts[-1]
-            subscripts[-1] = f"{last if _SUM.fullmatch(last) else f'({last})'} + ({more})"
+            subscripts[-1] = f"({subscripts[-1]}) + ({more})"  # a word may be a macro
         return self.name + "".join(f"[{one}]" for one in subscripts)
 
     @property
