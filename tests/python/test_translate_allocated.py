@@ -21,6 +21,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     [
         *(("allocated.f90", target) for target in ("spmd", "pages", "mpi")),
         *(("allocated_from.f90", target) for target in ("spmd", "mpi")),
+        ("allocated_by_operator.f90", "spmd"),
     ],
 )
 def test_arrays_that_are_allocated_unsaid(workshop: Workshop, name: str, target: str) -> None:

@@ -12,6 +12,10 @@ from homing.translate.tree import Access, Kind, Node, Reference, Routine, Statem
 
 #: A function's value, or an element or a section.
 _CALL = re.compile(r"\w\s*\([^()]*\)")
+#: Operators that give a value of their operands' shape, unlike those that a program defines.
+_OPERATOR = re.compile(
+    r"\.\s*(?!(?:and|or|not|n?eqv|eq|ne|lt|le|gt|ge|true|false)\s*\.)[a-z]+\s*\.", re.IGNORECASE
+)
 
 
 def unsteady(
@@ -107,6 +111,8 @@ def _operand(code: str, name: str) -> bool:
     """Is the whole array one of the operands of the value, `u = u - r/2`? What goes with it has its shape."""
     target, _, value = code.partition("=")
     if not re.fullmatch(rf"\s*{name}\s*", target, re.IGNORECASE) or {"'", '"'} & set(code):
+        return False
+    if _OPERATOR.search(re.sub(r"\d\.", "0", value)):
         return False
     while value != (value := _CALL.sub("1", value)):
         pass
