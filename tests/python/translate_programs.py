@@ -23,7 +23,7 @@ RUNTIME = TREE / "homing" / "translate" / "runtime"
 #: optimised (multigrid.f90: 0.8 and 0.3 s), so that is left to `make test-all`.
 OPTIMISED = ("-O1", "-fopenmp", "-ffp-contract=off")
 FLAGS = {".c": OPTIMISED, ".cpp": OPTIMISED}
-FLAGS[".f90"] = FLAGS[".f"] = OPTIMISED if EVERYTHING else ("-O0", *OPTIMISED[1:])
+FLAGS[".f90"] = FLAGS[".F90"] = FLAGS[".f"] = OPTIMISED if EVERYTHING else ("-O0", *OPTIMISED[1:])
 #: Bounds of every array are checked; C's memory, too.
 CHECKS = {
     ".f90": ("-fcheck=all",),
