@@ -1,5 +1,5 @@
-"""Procedures that regions call: behind a loop, threads wait for each other where another may write next what
-the loop reads."""
+"""Behind a loop, threads wait for each other where the region tells them something outside of its loops, and
+in procedures that regions call."""
 
 from __future__ import annotations
 
@@ -78,33 +78,93 @@ int main()
 
 
 @pytest.mark.parametrize(
-    ("use", "last", "value", "waits"),
-    [
-        ("use data", "n", "2", True),
-        ("", "40", "k", True),
-        ("", "40", "p(i)", False),
-    ],
+    ("use", "last", "value"), [("use data", "n", "2"), ("", "40", "k"), ("", "40", "p(i)")]
 )
-def test_fortran(use: str, last: str, value: str, waits: bool, tmp_path: Path) -> None:
-    assert _waits(FORTRAN.format(use=use, last=last, value=value), tmp_path / "p.f90") == waits
+def test_procedures_in_fortran(use: str, last: str, value: str, tmp_path: Path) -> None:
+    text = _translated(FORTRAN.format(use=use, last=last, value=value), tmp_path / "p.f90")
+    assert "omp barrier" in text[text.index("sweep") : text.index("main")]
 
 
 @pytest.mark.parametrize(
-    ("argument", "given", "last", "value", "waits"),
+    ("argument", "given", "last", "value"),
     [
-        ("double k", "k", "n", "k", True),
-        ("const double &k", "k", "40", "k", True),
-        ("const double *k", "&k", "40", "*k", True),
-        ("struct box b", "box{&k}", "40", "*b.k", True),
-        ("double k", "k", "40", "k", False),
+        ("double k", "k", "n", "k"),
+        ("const double &k", "k", "40", "k"),
+        ("struct box b", "box{&k}", "40", "*b.k"),
+        ("double k", "k", "40", "k"),
     ],
 )
-def test_c(argument: str, given: str, last: str, value: str, waits: bool, tmp_path: Path) -> None:
+def test_procedures_in_c(argument: str, given: str, last: str, value: str, tmp_path: Path) -> None:
     text = C.format(argument=argument, given=given, last=last, value=value)
-    assert _waits(text, tmp_path / "p.cpp") == waits
+    text = _translated(text, tmp_path / "p.cpp")
+    assert "omp barrier" in text[text.index("sweep") : text.index("main")]
 
 
-def _waits(text: str, source: Path) -> bool:
+#: What stands in a region before a loop and behind it, and whether threads tell each other something by it.
+AROUND = {
+    "nothing": ("", "", False),
+    "own variables": ("const double h = t / 2.0;", "(void)h;", False),
+    "a constant": ("const double h = size;", "(void)h;", False),
+    "a bound that changes": ("const int m = n; (void)m;", '_Pragma("omp single") n += 5;', True),
+    "a result": ('_Pragma("omp master") x = t;', "(void)(x != t);", True),
+    "a pointer": ("", '_Pragma("omp single") *at += 5;', True),
+    "a procedure": ("", "change();", True),
+}
+
+
+@pytest.mark.parametrize("case", AROUND)
+def test_regions(case: str, tmp_path: Path) -> None:
+    before, behind, waits = AROUND[case]
+    text = f"""\
+static double u[40], x;
+static int n = 10;
+#pragma homing distribute u[block]
+void change(void);
+int main(void)
+{{
+    int *at = &n;
+    const int size = 3;
+#pragma omp parallel
+    for (int t = 0; t < 4; t++) {{
+        {before}
+#pragma omp for
+        for (int i = 0; i < 40; i++)
+            u[i] += 1;
+        {behind}
+    }}
+    return *at - size > 99 + x;
+}}
+"""
+    assert ("omp barrier" in _translated(text, tmp_path / "p.c")) == waits
+
+
+def test_a_pointer_of_fortran(tmp_path: Path) -> None:
+    text = """\
+program main
+  implicit none
+  integer, target :: n = 10
+  integer, pointer :: m
+  real(8) :: u(40)
+  integer :: i, t
+!$homing distribute u(block)
+  m => n
+!$omp parallel private(t)
+  do t = 1, 4
+!$omp do
+    do i = 1, n
+      u(i) = t
+    end do
+!$omp single
+    m = m + 5
+!$omp end single
+  end do
+!$omp end parallel
+end program
+"""
+    text = _translated(text, tmp_path / "p.f90")
+    assert "omp barrier" in text[text.index("u(") : text.index("omp single")]
+
+
+def _translated(text: str, source: Path) -> str:
     source.write_text(text)
-    made = translate([str(source)], Options("spmd")).outputs[0].text
-    return "omp barrier" in made[made.index("sweep") : made.index("main")]
+    return translate([str(source)], Options("spmd")).outputs[0].text

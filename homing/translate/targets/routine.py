@@ -17,6 +17,7 @@ from homing.translate.plan.model import AnewPlan, Box, Home, LoopPlan, NotePlan,
 from homing.translate.positions import Position, Problem
 from homing.translate.tree import (
     Access,
+    Branch,
     Construct,
     Executable,
     Kind,
@@ -216,8 +217,10 @@ class Work:
     def shares(self, node: Construct, region: Region) -> bool:
         """Must the threads wait for each other behind the construct: does it write what others see, or read
         what others may write behind it, or is it heard outside? Distributed arrays need no waiting: only
-        their own part reaches them.
+        their own part reaches them. Nor must it keep apart what stands before it and behind it.
         """
+        if region.construct is None or self._told_outside(region.construct, region):
+            return True
         for act in self.distributions.effects.acts(self.routine, node.body):
             if act.through or act.pointer or act.what is not What.WRITE:
                 return True
@@ -228,44 +231,32 @@ class Work:
                 continue
             if reference.access is not Access.READ or reference.name in region.written:
                 return True
-            if region.construct is None and not reference.intrinsic and not self._own(reference.name):
-                return True  # the caller's region may write it
         return False
 
+    def _told_outside(self, construct: Construct, region: Region) -> bool:
+        """Do threads tell each other something outside of the region's shared loops: is there what one writes
+        and others see? Each loop there keeps apart what is used before it and behind it."""
+        outside = list(_outside(construct.body))
+        acts = self.distributions.effects.acts(self.routine, outside)
+        if any(act.what in UNSEEN or act.through or act.pointer for act in acts):
+            return True
+        return any(
+            (reference.name in region.written and self.seen_by_others(reference, construct, region))
+            or self._may_mean(reference, region)
+            for reference in references(outside)
+        )
+
     def _may_mean(self, reference: Reference, region: Region) -> bool:
-        """C: is it a pointer, a reference or an object, which may mean other variables that are written?
-        Fortran, in a procedure that a region calls: may it be a module's?"""
-        name = reference.name
-        known = self.routine.lookup(name)
-        if self.source.form is not d.Form.C:
-            if known is not None or reference.intrinsic or region.construct is not None:
-                return False
-            scope: Routine | None = self.routine
-            while scope is not None and not scope.uses:
-                scope = scope.parent
-            return scope is not None and name not in self.arrays
-        if known is None or known[1].number or name in self.arrays:
-            return False
-        if region.construct is None:
-            return True  # the caller's region may write it
-        written = region.written - self.arrays.keys() - frozenset(region.private)
+        """C: is it a pointer, a reference or an object, which may mean other variables that are written?"""
+        known = self.routine.lookup(reference.name)
         around = region.construct
+        if self.source.form is not d.Form.C or around is None:
+            return False
+        if known is None or known[1].number or reference.name in self.arrays:
+            return False
+        written = region.written - self.arrays.keys() - frozenset(region.private)
         places = {one: self.routine.places.get(one, []) for one in written}
         return not all(any(around.begin <= at < around.end for at in found) for found in places.values())
-
-    def _own(self, name: str) -> bool:
-        """In a procedure that a region calls: is it a constant, or one thread's own?"""
-        known = self.routine.lookup(name)
-        if known is None:
-            return False
-        scope, declared = known
-        if {"parameter", "const"} & declared.attributes and declared.storage not in ("dummy", "pointer"):
-            return True
-        if scope is not self.routine or declared.bounds or "save" in declared.attributes:
-            return False
-        if self.source.form is d.Form.C:
-            return declared.number and declared.storage in ("automatic", "dummy")
-        return declared.storage == "automatic"
 
     def redistribute(self, node: Executable) -> None:
         step = self.distributions.redistributions(self.routine).steps.get(id(node))
@@ -346,3 +337,21 @@ def _in_one_call(between: str) -> bool:
 def _spare_labels(text: str) -> Iterator[str]:
     used = set(re.findall(r"\d+", text))
     yield from (str(label) for label in range(_LARGEST_LABEL, 0, -1) if str(label) not in used)
+
+
+def _outside(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The statements that stand in no loop that OpenMP shares out."""
+    for node in nodes:
+        if isinstance(node, Construct) and node.worksharing:
+            continue
+        if isinstance(node, Loop):
+            yield node.head
+            yield from _outside(node.body)
+        elif isinstance(node, Branch):
+            for head, body in node.arms:
+                yield head
+                yield from _outside(body)
+        elif isinstance(node, Construct):
+            yield from _outside(node.body)
+        else:
+            yield node
