@@ -290,6 +290,20 @@ C_REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "word", ["longjmp(e, 1);", "int k __attribute__((cleanup(end))) = 0;", "[[gnu::cleanup(end)]] int k = 0;"]
+)
+def test_code_that_no_statement_shows_is_refused(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "p.c"
+    head = "#include <setjmp.h>\nstatic jmp_buf e; static double a[9];\n#pragma homing distribute a[block]\n"
+    head += "static void end(int *k) { a[*k] = 1; }\n"
+    path.write_text(
+        head + "int main(void) { if (!setjmp(e)) { " + word + " } end(&(int){2}); return a[2] < 1; }\n"
+    )
+    with pytest.raises(TranslationError, match=r"p\.c:5:\d+: (longjmp|cleanup) is not followed"):
+        translate([str(path)], Options("spmd"))
+
+
 @pytest.mark.parametrize(("body", "reason"), C_REFUSED)
 def test_refused_in_c(tmp_path: Path, body: str, reason: str) -> None:
     path = tmp_path / "p.c"

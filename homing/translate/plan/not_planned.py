@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
+from homing.translate.code_text import blanked
+from homing.translate.directives.model import Form
 from homing.translate.plan.array import Array
 from homing.translate.tree import Branch, Construct, Loop, Node, Routine, Unit, statements, walk
 
 #: What the names that the translation adds begin with.
 OWN_PREFIX = "hm_"
+#: C: what runs, or goes on, where no statement says so.
+_UNSEEN = {
+    "longjmp": re.compile(r"\b_*(?:sig|builtin_)?longjmp\b"),
+    "cleanup": re.compile(r"(?:__attribute\w*\s*\(\(|\[\[)[^;]*?\bcleanup(?:__)?\s*\(|\b__cleanup__\b"),
+}
 
 
 def not_planned(
@@ -21,10 +28,21 @@ def not_planned(
     if any(arrays(routine) for routine in routines):
         for routine in routines:
             yield from _own_names(routine)
+        for unit in units if not in_place else ():
+            yield from _unseen(unit)
     for routine in routines if not in_place else ():
         if arrays(routine):
             yield from _entries(routine)
             yield from _other_names(routine, arrays(routine))
+
+
+def _unseen(unit: Unit) -> Iterator[tuple[Routine, int, int, str]]:
+    """A jump may leave code in which an array is gathered; a function at a block's end writes what the code
+    around it does not say."""
+    text = blanked(unit.source.text, False, " ") if unit.form is Form.C else ""
+    for name, pattern in _UNSEEN.items():
+        for found in pattern.finditer(text):
+            yield unit.routines[0], *found.span(), f"{name} is not followed, beside distributed arrays"
 
 
 def _entries(routine: Routine) -> Iterator[tuple[Routine, int, int, str]]:
