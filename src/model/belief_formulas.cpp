@@ -153,7 +153,8 @@ void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, 
 
 /// Cuts, offsets and rows lie between those of the table: around the best of these families smaller and
 /// smaller steps are tried, as long as they explain the touches better. Each has its share of the weight of
-/// the formula that it stands beside.
+/// the formula that it stands beside; rows are whole but for few arrays: one that was aligned to a page by
+/// hand would look as likely to be one of 128 1/8 rows, each border a page off.
 void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
     for (const Family family : {Family::grids, Family::drift, Family::tiles}) {
         double step = family == Family::tiles ? 1.0 : 1.0 / std::clamp(2 * formulas_.threads(), 64, 256);
@@ -178,9 +179,10 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
                 if (family == Family::tiles) formula.rows += shift;
                 if (formula.cut <= 0 || (family == Family::grids && formula.cut >= 1) || formula.rows < 1)
                     continue;
-                const double share = formulas_.all()[from.index].prior / (2 * tuning::refined_steps) *
-                                     (family == Family::tiles ? tuning::parts_of_rows : 1) *
-                                     tuning::family_prior[static_cast<std::size_t>(family)];
+                const double share =
+                    formulas_.all()[from.index].prior / (2 * tuning::refined_steps) *
+                    (family == Family::tiles ? tuning::equal_share * (1 - tuning::certain) : 1) *
+                    tuning::family_prior[static_cast<std::size_t>(family)];
                 for (float& log : candidate.log)
                     log += static_cast<float>(log_of(share));
                 if (!observe(touches, joint, candidate, top)) continue;

@@ -150,9 +150,6 @@ inline constexpr double nearly_even_window = .2;
 /// Cuts, offsets and rows are refined in so many steps a level, and so many levels. Table (two_grids).
 inline constexpr int refined_steps = 8;
 inline constexpr int refinements = 3;
-/// How often an array of two dimensions is not a whole number of rows. By reason. Without it an array that was
-/// aligned to a page by hand looked as likely to be one of 128 1/8 rows, each border a page off.
-inline constexpr double parts_of_rows = .1;
 
 /// Log of the prior odds that an array is aligned to a page within its allocation; even odds where it is
 /// taken for that already. Guest: with -1 a wavefront's right borders were given up (0.8 -> 3.1 % remote).
