@@ -68,13 +68,14 @@ double Belief::log_of_cut_pages(std::span<const Touch> touches, const Joint& joi
     for (std::size_t t = 0; t < touches.size(); ++t) {
         const Touch& touch = touches[t];
         if (touch.within < 0) continue;
-        const auto place_at = [&](double within) {
-            const double y = extent_.place(static_cast<double>(touch.page) + within);
+        const auto place_of = [&](double y) {
             return formulas_.place(*candidate.formula, extent_.size(), y, touch.age);
         };
-        const auto block_at = [&](double within) { return place_at(within).block; };
+        const auto block_at = [&](double within) {
+            return place_of(extent_.place(static_cast<double>(touch.page) + within)).block;
+        };
         constexpr double last_byte = 1 - 1e-4;
-        const auto [block, within, blocks] = place_at(touch.within);
+        const auto [block, within, blocks] = place_of(joint.positions[t]);
         if (std::min(within, 1 - within) * extent_.size() >= blocks) continue; // a page off every border
         if (!touch.begins_page())
             log += block_at(0) != block ? joint.in_cut_page : 0;

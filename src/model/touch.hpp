@@ -1,12 +1,15 @@
 // One observed touch of an area.
 #pragma once
 
+#include "base/pages.hpp"
+
 #include <cstdint>
 
 namespace homing::model {
 
-/// Where in a page (in pages) its first line of cache ends.
-inline constexpr float first_line = 64.0f / 4096;
+/// Where the first line of cache ends in a page of 4 KiB, in pages. Of a larger granule it is a small part,
+/// too.
+inline constexpr float first_line = static_cast<float>(cache_line_bytes) / 4096;
 
 struct Touch {
     std::uint64_t page = 0;   ///< granule of the area, from 0
