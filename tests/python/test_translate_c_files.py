@@ -10,8 +10,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
-from tests.python.test_translate_refused import homing
-from tests.python.translate_programs import MPIRUN, PATIENCE, run_command
+from tests.python.translate_programs import MPIRUN, PATIENCE, homing, run_command
 
 #: A file's own arrays and memory, with an alignment; another file has the same names.
 OWNER = """#include <stdlib.h>

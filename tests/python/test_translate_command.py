@@ -10,8 +10,7 @@ import pytest
 from homing.translate.directives.model import Form
 from homing.translate.not_translated import said_of, sources_of
 from homing.translate.translation import Options, translate
-from tests.python.test_translate_refused import homing
-from tests.python.translate_programs import PATIENCE
+from tests.python.translate_programs import PATIENCE, homing
 
 C = """#include <stdio.h>
 HEADER

@@ -10,8 +10,7 @@ import pytest
 from homing.translate.compile import _launcher
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
-from tests.python.test_translate_refused import homing
-from tests.python.translate_programs import PATIENCE
+from tests.python.translate_programs import PATIENCE, homing
 
 #: gcc's nested functions: clang calls them errors.
 NESTED = """int twice(int x) {

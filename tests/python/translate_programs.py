@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -94,6 +95,20 @@ def _copy_runtimes(source: Path, target: Path) -> None:
     for one in source.glob("?" * 24):
         if not (target / one.name).exists():
             shutil.copytree(one, target / one.name)
+
+
+def homing(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """`homing translate` with these words, in a folder and with a cache of its own there."""
+    environment = {**os.environ, "PYTHONPATH": str(TREE), "HOMING_CACHE": str(folder / "cache")}
+    with kept_runtimes(folder / "cache"):
+        return subprocess.run(
+            [sys.executable, "-m", "homing", "translate", *words],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
 
 
 @cache
