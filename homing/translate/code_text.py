@@ -4,6 +4,10 @@ first: a bracket in them is none."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+#: Where a text changes, and into what.
+Edit = tuple[int, int, str]
 
 _NO_CODE = {
     True: re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|![^\n]*"""),
@@ -16,6 +20,17 @@ _VARIABLE = re.compile(r"\s*([A-Za-z_]\w*)\s*")
 def blanked(text: str, fortran: bool, blank: str) -> str:
     """The text with `blank` for each character of its strings and comments; lines end where they did."""
     return _NO_CODE[fortran].sub(lambda match: re.sub(r"[^\n]", blank, match[0]), text)
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str | None:
+    """The text with its changes; None: there are none, or one lies inside another."""
+    out, at = [], 0
+    for begin, end, new in sorted(set(edits)):
+        if begin < at:
+            return None
+        out += [text[at:begin], new]
+        at = end
+    return "".join([*out, text[at:]]) if out else None
 
 
 def closing(code: str, at: int) -> int:

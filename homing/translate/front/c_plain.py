@@ -7,11 +7,12 @@ where lines are broken.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from clang.cindex import Cursor, CursorKind, Diagnostic, TranslationUnit, Type, TypeKind
 
+from homing.translate.code_text import Edit, edited
 from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_element_pointers import ElementPointers
 from homing.translate.front.c_places import Places
@@ -32,9 +33,6 @@ _PARALLEL = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(?:omp|homing|distribute)\b",
 #: How deep macros may be made of others.
 _DEEPEST = 20
 
-#: Where the text changes, and into what.
-Edit = tuple[int, int, str]
-
 
 def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str], TranslationUnit]) -> None:
     """Plainer: the file can be said in plainer words. TranslationError: a directive that is not seen. parse:
@@ -44,9 +42,9 @@ def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str]
     pragmas = list(_pragmas(source, everything, places))
     declared = _declared(everything, source.path)
     rows = [*_rows(source, declared, places), *_sizes(source, declared, places)]
-    made = _edited(source.text, [*rows, *pragmas])
+    made = edited(source.text, [*rows, *pragmas])
     if rows and made is not None and _types(parse(made), source.path) != _types(unit, source.path):
-        made = _edited(source.text, pragmas)  # declarations that are not understood stay
+        made = edited(source.text, pragmas)  # declarations that are not understood stay
     if not source.cxx and _PARALLEL.search(source.text):
         made = _without_pointers(source, unit if made is None else parse(made), made, parse)
     if made is not None:
@@ -64,7 +62,7 @@ def _without_pointers(
         for one in _declared(unit.cursor.get_children(), source.path)
         if one.kind is CursorKind.FUNCTION_DECL and one.is_definition()
     ]
-    found = _edited(text, list(ElementPointers(read, _named(text)).edits(functions)))
+    found = edited(text, list(ElementPointers(read, _named(text)).edits(functions)))
     if found is None or any(one.severity >= Diagnostic.Error for one in parse(found).diagnostics):
         return made
     return found
@@ -73,17 +71,6 @@ def _without_pointers(
 def _named(text: str) -> set[str]:
     """The words of directives."""
     return {word for line in _DIRECTIVE.findall(text) for word in re.findall(r"\w+", line)}
-
-
-def _edited(text: str, edits: Sequence[Edit]) -> str | None:
-    """The text with its changes; None: there are none."""
-    out, at = [], 0
-    for begin, end, new in sorted(set(edits)):
-        if begin < at:
-            return None  # one inside another
-        out += [text[at:begin], new]
-        at = end
-    return "".join([*out, text[at:]]) if edits else None
 
 
 def _types(unit: TranslationUnit, path: str) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from homing.translate.code_text import blanked, closing
+from homing.translate.code_text import Edit, blanked, closing, edited
 from homing.translate.directives import model as d
 from homing.translate.plan.array import Array
 from homing.translate.plan.arrays import Distributions
@@ -56,12 +56,10 @@ class _File:
             return None
         if any(self._hidden(one, wanted) for one in self.routines):
             return None
-        edits = sorted(edit for name, arrays in wanted.items() for edit in self._edits(name, arrays))
-        out, at = [], 0
-        for begin, end, new in edits:
-            out += [self.text[at:begin], new]
-            at = end
-        made, source = "".join([*out, self.text[at:]]), self.unit.source
+        edits = (edit for name, arrays in wanted.items() for edit in self._edits(name, arrays))
+        made, source = edited(self.text, edits), self.unit.source
+        if made is None:
+            return None
         return SourceFile(source.path, made, source.form, source.fixed_columns, True, source.cxx)
 
     def _from_file(self, routine: Routine) -> dict[str, Array]:
@@ -111,7 +109,7 @@ class _File:
                 return True
         return False
 
-    def _edits(self, name: str, arrays: Mapping[str, Array]) -> Iterator[tuple[int, int, str]]:
+    def _edits(self, name: str, arrays: Mapping[str, Array]) -> Iterator[Edit]:
         """What comes before each bracket that closes arguments, or in the place of none."""
         bodies = [(one.arguments_end + 1, one.end) for one in self.routines]
         for begin, end in self.places[name]:

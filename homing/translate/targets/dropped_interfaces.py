@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from homing.translate.code_text import edited
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.interfaces import bodies
 from homing.translate.source import SourceFile
@@ -22,13 +23,15 @@ def without_interfaces(units: Sequence[Unit], distributions: Distributions) -> d
     every = [routine for unit in units for routine in unit.routines]
     found = {}
     for index, unit in enumerate(units):
-        text, at, out = unit.source.text, 0, []
-        for begin, end in _ranges(unit, units, every, distributions):
-            out += [text[at:begin], "\n" * text.count("\n", begin, end)]  # lines keep their numbers
-            at = end
-        if out:
-            made = "".join([*out, text[at:]])
-            source = unit.source
+        source = unit.source
+        made = edited(
+            source.text,
+            (
+                (begin, end, "\n" * source.text.count("\n", begin, end))  # lines keep their numbers
+                for begin, end in _ranges(unit, units, every, distributions)
+            ),
+        )
+        if made is not None:
             found[index] = SourceFile(source.path, made, source.form, source.fixed_columns, marked=True)
     return found
 
