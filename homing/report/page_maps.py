@@ -35,7 +35,7 @@ class PageMap:
 
 
 def page_maps(record: Record) -> dict[tuple[int, int], PageMap]:
-    """By area and moment (FOUND, AT_END); the last one of each counts, of FOUND the first."""
+    """By area and moment (FOUND, AT_END); the last one of each counts."""
     sampled = _sampled(record)
     return {**sampled, **_whole(record)}
 
@@ -58,7 +58,7 @@ def _sampled(record: Record) -> dict[tuple[int, int], PageMap]:
         zip(rows["area"].tolist(), rows["when"].tolist(), rows["at"].tolist(), strict=True)
     ):
         key = (area, when)
-        if at == 0 and not (when == FOUND and key in found):
+        if at == 0:
             found[key] = [index]
         elif at and key in found and found[key][-1] == index - 1:
             found[key].append(index)
@@ -93,7 +93,7 @@ def _whole(record: Record) -> dict[tuple[int, int], PageMap]:
     for part in np.split(rows, borders + 1) if len(rows) else []:
         area, when = int(part["area"][0]), int(part["when"][0])
         granules = _granules(record, area)
-        if not granules or (when == FOUND and (area, when) in maps):
+        if not granules:
             continue
         one = _sound(
             record,

@@ -251,7 +251,7 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
     last: dict[int, Placement] = {}
     for placement in record.placements:
         if placement.when == FOUND:
-            first.setdefault(placement.area, placement)
+            first[placement.area] = placement
         if placement.when in (FOUND, NOW, AT_END):
             last[placement.area] = placement
     moves: dict[int, list[Move]] = {}

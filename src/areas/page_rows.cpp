@@ -96,7 +96,7 @@ void record_pages_by_node(WatchedArea& area, Mover& mover, int nodes, LookedAt a
     // What is not there was looked at, too.
     const std::uint64_t elsewhere = area.base_pages() - (count > 0 ? looked_at : 0);
     if (at.when == 1 && absent == count) return; // not populated yet: nothing was found
-    area.found_recorded = true;
+    area.found_granules = there.size();
     if (at.when != 2) record_page_map(area, granules, homes, at.when);
     for (std::size_t first = 0; first < held.size(); first += 8) {
         record::placement_row row;

@@ -41,7 +41,7 @@ struct WatchedArea final : MovableMemory {
     bool chosen = false;                ///< ... since it came, or grew
     std::vector<Range>
         armable; ///< parts that may be protected (private, read-write, and of its blocks alone)
-    bool found_recorded = false;
+    std::uint64_t found_granules = 0;  ///< existed when the record was told where they were found; 0: not yet
     int initial_looks = 0;             ///< at what of it was to be placed initially (InitialPlacement)
     std::uint32_t initial_next = 0;    ///< iteration of the next one
     std::vector<bool> initially_dealt; ///< granules that were placed at random

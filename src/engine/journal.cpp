@@ -70,8 +70,12 @@ void Engine::record_overhead(double now) noexcept {
 }
 
 void Engine::record_placements(std::uint32_t when) {
+    // Where an area grows, most of it was not there when it was found first.
+    const auto found = [](const WatchedArea& area) {
+        return area.seen && !area.sent_home && area.there().size() > area.found_granules * 9 / 8;
+    };
     for (const auto& area : watch_.areas())
-        if (when != 1 || (area->seen && !area->found_recorded)) record_placement(*area, when);
+        if (when != 1 || found(*area)) record_placement(*area, when);
 }
 
 void Engine::record_touch(const WatchedArea& area, const Reference& reference, int position, Origin origin,

@@ -36,7 +36,7 @@ class ScanRounds {
                 area->passed_by = 0;
             }
             area->passed_by += revisited_;
-            if (area->found_recorded && seen < enough_covered * static_cast<double>(area->granules) &&
+            if (area->found_granules > 0 && seen < enough_covered * static_cast<double>(area->granules) &&
                 area->passed_by <= known)
                 to_come += area->granules;
         }

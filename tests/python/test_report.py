@@ -225,7 +225,8 @@ def test_a_freed_block_and_an_area_that_was_never_touched(capsys: pytest.Capture
             kind=3,
             name=writer.text(f"area{number}"),
         )
-    writer.row("placement", area=1, when=1, pages=[256])
+    writer.row("placement", area=1, when=1, pages=[0, 3], absent=253, time=0.1)
+    writer.row("placement", area=1, when=1, pages=[256], time=0.2)  # it has grown
     writer.row("area_end", id=1, time=0.5)
     writer.row("placement", area=2, when=3, pages=[0], absent=512)
     text = printed(results_of(writer), capsys)

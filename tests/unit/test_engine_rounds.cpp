@@ -366,6 +366,30 @@ TEST_F(EngineTest, NextTouchOfARangeMovesNothingElse) {
     EXPECT_EQ(program.simulated.pages_moved(), 256u) << "node 0 has its quarter already";
 }
 
+TEST_F(EngineTest, WhereAnAreaWasFoundIsToldAgainAsItGrows) {
+    const Recorded recorded;
+    Program program(1024);
+    program.simulated.set_absent_error(EFAULT);
+    program.simulated.tell_populated();
+    const Address grown = program.range.begin + 8 * page_bytes();
+    program.simulated.touch_all({program.range.begin, grown}, 0);
+    ASSERT_TRUE(program.start());
+    for (int i = 0; i < 12; ++i) {
+        program.engine->region_begin(0x1000);
+        for (std::size_t page = 0; page < 8; ++page)
+            program.touch(page, 0);
+        program.engine->region_end();
+    }
+    program.simulated.touch_all({grown, program.range.end}, 1);
+    program.iterate(40, program.block());
+    std::vector<record::placement_row> found = recorded.rows<record::placement_row>();
+    std::erase_if(found, [](const auto& row) { return row.when != 1; });
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_EQ(found[0].pages[0], 8u);
+    EXPECT_EQ(found[0].absent, 1016u);
+    EXPECT_EQ(found[1].pages[1], 1016u) << "where the program had put them, before any was moved";
+}
+
 TEST_F(NextTouchTest, RestsWhenAllWasArmed) {
     const Recorded recorded;
     Program program(512);
