@@ -104,6 +104,14 @@ class Given:
     used: bool = True  # an assignment: something has its value
 
 
+@dataclass(frozen=True)
+class Swap:
+    """A statement of those by which distributed arrays change places: the two that do so in it; None: in it
+    a variable gets, or gives, what one of them was."""
+
+    pair: tuple[str, str] | None
+
+
 @dataclass
 class Statement:
     """A statement without a body, or the head of a loop or branch."""
@@ -129,6 +137,7 @@ class Statement:
     decides: bool = False  # C: the condition of an IF
     commas: tuple[int, ...] = ()  # C: between expressions that take or free memory, one after the other
     guarded: bool = False  # a logical IF before it
+    swap: Swap | None = None  # see plan/swaps.py
     places: list[int] = field(default_factory=list)  # offset of each character of `code`
     code: str = ""  # text with the user's own letters
 

@@ -29,6 +29,7 @@ from homing.translate.plan.passed_pieces import pass_pieces
 from homing.translate.plan.passing import Passing
 from homing.translate.plan.redistribution import Redistributions
 from homing.translate.plan.reference_text import folded
+from homing.translate.plan.swaps import find_swaps
 from homing.translate.plan.templates import with_templates
 from homing.translate.plan.undeclared import undeclared
 from homing.translate.plan.unset import unset
@@ -86,6 +87,8 @@ class Distributions:
         self.problems += undeclared(units, self.modules)
         self.problems += unset(units, self.of)
         self.passing.visible()
+        if not in_place:
+            find_swaps(units, self.of)
         for unit in units:
             for routine in unit.routines if unit.form is not d.Form.C else ():
                 for name in self.of(routine).keys() & routine.places.keys():

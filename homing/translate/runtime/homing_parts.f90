@@ -7,9 +7,9 @@ module homing_parts
   public :: homing_handle, homing_long, homing_nothing
   public :: homing_start, homing_rank, homing_threads, homing_part_count, homing_first_part, homing_last_part, homing_part
   public :: homing_before, homing_leaving, homing_layout_fitted, homing_runs, homing_share_last
-  public :: homing_layout_create, homing_layout_free, homing_lower, homing_upper, homing_template_lower
-  public :: homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high, homing_own_low
-  public :: homing_run_low, homing_run_high, homing_run_next
+  public :: homing_layout_create, homing_layout_free, homing_layout_swap, homing_lower, homing_upper
+  public :: homing_template_lower, homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high
+  public :: homing_own_low, homing_run_low, homing_run_high, homing_run_next
   public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear, &
       & homing_local_stride
   public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_combine, &
@@ -305,6 +305,15 @@ contains
   subroutine homing_layout_free(layout)
     type(homing_handle), intent(inout) :: layout
     layout = c_layout_free(layout)
+  end subroutine
+
+  !> Two arrays change places; their parts are the program's to move.
+  subroutine homing_layout_swap(a, b)
+    type(homing_handle), intent(inout) :: a, b
+    type(homing_handle) :: first
+    first = a
+    a = b
+    b = first
   end subroutine
 
   subroutine leave(left)

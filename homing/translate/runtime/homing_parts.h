@@ -122,6 +122,8 @@ int homing_layout_fit(homing_layout** layout, const char* name, int language, in
                       const homing_dimension* dimensions, const long* sizes);
 /* Frees the parts that homing_allocate made, too. Returns NULL. */
 homing_layout* homing_layout_free(homing_layout* layout);
+/* Two arrays change places: C's parts go with the layouts. */
+void homing_layout_swap(homing_layout** a, homing_layout** b);
 
 /* Bounds of the array, and of the template that it is aligned with. */
 long homing_lower(const homing_layout* layout, int dimension);

@@ -447,6 +447,9 @@ class Parts:
     # --- statements that all threads run ------------------------------------------------------------
 
     def _region_statement(self, statement: Statement, region: Region) -> None:
+        if statement.swap:
+            reason = "distributed arrays change places in a parallel region: do it outside"
+            self.work.wrong(statement.begin, statement.end, reason)
         passed = self.work.passes_parts(statement)
         for reference in passed:
             self.work.writer.pass_part(reference, self.work.arrays[reference.name])

@@ -36,6 +36,7 @@ from homing.translate.tree import (
     Node,
     Reference,
     Statement,
+    Swap,
     leads,
     statements,
     walk,
@@ -61,7 +62,9 @@ class SerialCode:
         """Does the node hold something that must be translated itself, so that it cannot be wrapped whole?"""
         if any(isinstance(inner, Construct | Executable) for inner in walk([node])):
             return True
-        if any(self.work.lifetime(inner) or self.work.passes(inner) for inner in statements([node])):
+        if any(
+            inner.swap or self.work.lifetime(inner) or self.work.passes(inner) for inner in statements([node])
+        ):
             return True
         if isinstance(node, Branch | Loop) and any(  # C: in a block of its own
             node.begin <= array.declaration.begin < node.end
@@ -193,12 +196,25 @@ class SerialCode:
         elif isinstance(node, Executable):
             if isinstance(node.directive, d.Redistribute):
                 self.work.redistribute(node)
+        elif node.swap:
+            self._swap(node, node.swap)
         elif self.work.lifetime(node):
             self.work.writer.lifetime(
                 node, [self.work.arrays[r.name] for r in node.references if r.name in self.work.arrays]
             )
         else:
             self._passing(node)
+
+    def _swap(self, node: Statement, found: Swap) -> None:
+        """A statement by which arrays change places: their layouts do."""
+        pair = (
+            None if found.pair is None else (self.work.arrays[found.pair[0]], self.work.arrays[found.pair[1]])
+        )
+        self.work.writer.swap(node, pair)
+        self.work.fresh = Fresh()
+        if found.pair:
+            first, second = found.pair
+            self.work.note(node.begin, f"'{first}' and '{second}' change places, and nothing is copied")
 
     def _passing(self, node: Statement) -> None:
         """A statement that calls what works on parts."""

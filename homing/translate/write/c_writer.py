@@ -7,6 +7,7 @@ pointer to the gathered array, or to nothing that may be used.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from homing.translate.affine import shifted
@@ -28,6 +29,20 @@ from homing.translate.write.writer import PART, Around, Region, cyclic_range, st
 
 class CWriter(CThreadLoops):
     """Loops, regions and what stands in them."""
+
+    def swap(self, statement: Statement, pair: tuple[Array, Array] | None) -> None:
+        layouts = ", ".join(f"&{self.layout(array)}" for array in pair or ())
+        text = f"homing_layout_swap({layouts})" if pair else ""
+        if pair and statement.text.endswith(";"):
+            text += ";"
+        if not pair:
+            # The variable is in no other statement: no warning of it.
+            kept, _, value = statement.text.partition("=")
+            name = re.findall(r"\w+", kept.partition("[")[0])[-1]
+            text = "" if name in self.arrays else f"(void){name}"
+            if value.endswith(";"):
+                text = f"{kept}= 0; {text};"
+        self.edits.replace(statement.begin, statement.end, text)
 
     # --- communication ----------------------------------------------------------------------------------
 

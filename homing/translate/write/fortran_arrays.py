@@ -278,6 +278,21 @@ class FortranArrays(FortranText):
             condition = asked.sub(f"allocated({self.container(array)})", condition)
         return (condition, tail) if match and depth == 0 else ("", "")
 
+    def swap(self, statement: Statement, pair: tuple[Array, Array] | None) -> None:
+        self.edits.replace(statement.begin, statement.end, "continue")
+        if pair is None:
+            return
+        first, second = pair
+        self.swapped.setdefault(first.name, first)
+        mine, its, kept = self.container(first), self.container(second), self.container_before(first)
+        lines = [
+            f"call move_alloc({mine}, {kept})",
+            f"call move_alloc({its}, {mine})",
+            f"call move_alloc({kept}, {its})",
+            f"call homing_layout_swap({self.layout(first)}, {self.layout(second)})",
+        ]
+        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
+
     def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
         layout, before = self.layout(old), self.layout_before(old)
         container, parts = self.container(old), self.container_before(old)

@@ -177,9 +177,10 @@ class FortranDeclarations(FortranModules):
                     lines += self.shown([array])
             else:
                 lines.append(f"type({name}), intent(inout) :: {self.container(array)}(homing_first_part():*)")
-        for array in {old.name: old for _, old, _ in self.anew}.values():
+        anew = {old.name: old for _, old, _ in self.anew}
+        for array in {**self.swapped, **anew}.values():
             lines.append(f"type({self.type_name(array)}), allocatable :: {self.container_before(array)}(:)")
-            lines.append(f"type(homing_handle) :: {self.layout_before(array)}")
+        lines += [f"type(homing_handle) :: {self.layout_before(array)}" for array in anew.values()]
         variables = self._variables(own)
         lines += variables.values()
         return [*lines, *self._each_threads_own(variables)]

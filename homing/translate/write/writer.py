@@ -133,6 +133,7 @@ class RoutineText:
         self.inside = distributions.inside(routine)
         self.problems: list[tuple[int, int, str]] = []
         self.anew: list[tuple[Executable, Array, Array]] = []
+        self.swapped: dict[str, Array] = {}  # Fortran: whose parts wait in a variable meanwhile
         self.calls_runtime = False
         self._acts: list[Act] | None = None  # what the routine writes; found out once
 
@@ -314,6 +315,9 @@ class Writer(Protocol):
 
     def redistribute(self, node: Executable, old: Array, new: Array) -> None:
         """Serial code: the array's elements move to a new layout."""
+
+    def swap(self, statement: Statement, pair: tuple[Array, Array] | None) -> None:
+        """Serial code: in the statement's place, two arrays change places, or nothing happens."""
 
     def pass_parts(self, reference: Reference, array: Array) -> None:
         """An argument in serial code: all parts go to the procedure."""

@@ -134,6 +134,12 @@ homing_layout* homing_layout_free(homing_layout* layout) {
     return NULL;
 }
 
+void homing_layout_swap(homing_layout** a, homing_layout** b) {
+    homing_layout* first = *a;
+    *a = *b;
+    *b = first;
+}
+
 /* Is the layout what these dimensions say? The grid and GEN_BLOCK's sizes, which come from the same
  * directive, are not looked at. */
 static int fits(const homing_layout* layout, const homing_dimension* dimensions) {

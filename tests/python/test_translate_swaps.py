@@ -1,0 +1,164 @@
+"""Distributed arrays that change places in serial code: by pointers, by MOVE_ALLOC, by std::swap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from homing.translate.positions import TranslationError
+from homing.translate.translation import Options, translate
+from tests.python.translate_programs import Workshop
+
+C = """\
+#include <stdio.h>
+#include <stdlib.h>
+enum { m = 8, rows = 40 };
+static double (*um)[m], (*u)[m], (*up)[m];
+#pragma homing distribute [block][*] extent(rows, m) :: um, u, up
+static void rotate(void)
+{
+    double (*tmp)[m] = um;
+    um = u;
+    u = up;
+    up = tmp;
+}
+static void wave(void)
+{
+    um = malloc(rows * sizeof *um);
+    u = malloc(rows * sizeof *u);
+    up = malloc(rows * sizeof *up);
+#pragma omp parallel for
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < m; j++) {
+            um[i][j] = u[i][j] = i * j % 7;
+            up[i][j] = 0;
+        }
+    for (int t = 0; t < 7; t++) {
+#pragma omp parallel for
+        for (int i = 1; i < rows - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                up[i][j] = 2 * u[i][j] - um[i][j] + 0.125 * (u[i - 1][j] + u[i + 1][j] - 2 * u[i][j]);
+        rotate();
+    }
+    printf("%.10g %.10g %.10g\\n", um[20][3], u[20][3], up[20][3]);
+}
+int main(int argc, char **argv)
+{
+    int n = argc > 1 ? atoi(argv[1]) : 50, swaps = 0;
+    double *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b), *tmp;
+#pragma homing distribute a[cyclic(3)] extent(n), b[cyclic(3)] extent(n)
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+        a[i] = i % 7;
+        b[i] = 0;
+    }
+    for (int t = 0; t < 9; t++) {
+#pragma omp parallel for
+        for (int i = 1; i < n - 1; i++)
+            b[i] = 0.5 * (a[i - 1] + a[i + 1]);
+        if (t % 3) {
+            tmp = a; a = b; b = tmp;
+            swaps++;
+        }
+        b[0] += t;
+        if (t == 3) { double *x = a; a = b; b = x; }
+    }
+    for (int i = 0; i < n; i++)
+        printf("%d %.10g %.10g\\n", swaps, a[i], b[i]);
+    free(b);
+    free(a);
+    wave();
+    return 0;
+}
+"""
+FORTRAN = """\
+module fields
+  implicit none
+  real(8), allocatable :: um(:, :), u(:, :), up(:, :)
+  !$homing distribute um(*, block), u(*, block), up(*, block)
+contains
+  subroutine rotate()
+    real(8), allocatable :: tmp(:, :)
+    call move_alloc(um, tmp)
+    call move_alloc(u, um)
+    call move_alloc(up, u)
+    call move_alloc(tmp, up)
+  end subroutine
+end module
+program wave
+  use fields
+  implicit none
+  integer, parameter :: n = 37
+  integer :: t, i, j
+  real(8), allocatable :: a(:), b(:), spare(:)
+  !$homing distribute a(block), b(block)
+  allocate(um(n, n), u(n, n), up(n, n), a(0:n), b(0:n))
+  !$omp parallel do private(i)
+  do j = 1, n
+    do i = 1, n
+      um(i, j) = mod(i*j, 7)
+      u(i, j) = um(i, j)
+      up(i, j) = 0
+    end do
+  end do
+  !$omp parallel do
+  do i = 0, n
+    a(i) = mod(i, 5)
+    b(i) = 0
+  end do
+  do t = 1, 7
+    !$omp parallel do private(i)
+    do j = 2, n - 1
+      do i = 2, n - 1
+        up(i, j) = 2*u(i, j) - um(i, j) + 0.125d0*(u(i, j - 1) + u(i, j + 1) - 2*u(i, j))
+      end do
+    end do
+    call rotate()
+    !$omp parallel do
+    do i = 1, n - 1
+      b(i) = a(i - 1) + a(i + 1)
+    end do
+    if (t /= 4) then
+      call move_alloc(a, spare)
+      call move_alloc(b, a)
+      call move_alloc(spare, b)
+    end if
+    u(1, 1) = u(1, 1) + t
+  end do
+  print '(3f20.8)', u, um(5, 6), sum(up(:, n)), a, b
+end program
+"""
+
+
+@pytest.mark.parametrize(("name", "program", "swaps"), [("p.c", C, 4), ("p.f90", FORTRAN, 3)])
+def test_arrays_change_places_and_nothing_is_copied(
+    tmp_path: Path, name: str, program: str, swaps: int
+) -> None:
+    source = tmp_path / name
+    source.write_text(program)
+    text = translate([str(source)], Options("spmd")).outputs[0].text
+    assert text.count("homing_layout_swap(") == swaps
+    Workshop(tmp_path).expect_the_same(source, ("spmd", "mpi"))
+
+
+def test_std_swap_of_pointers(tmp_path: Path) -> None:
+    source = tmp_path / "p.cpp"
+    program = C[C.index("int main") :].replace("double *x = a; a = b; b = x;", "std::swap(a, b);")
+    program = program.replace("malloc", "(double *)malloc").replace("wave();", "")
+    source.write_text(f"#include <cstdio>\n#include <cstdlib>\n#include <utility>\n{program}")
+    text = translate([str(source)], Options("spmd")).outputs[0].text
+    assert text.count("homing_layout_swap(&hm_layout_a, &hm_layout_b);") == 2
+
+
+ANOTHER_USE = C.replace("free(b);", "tmp[1] = 2; free(b);")
+OTHER_DISTRIBUTION = C.replace("b[cyclic(3)]", "b[cyclic(2)]").replace("b[i] = 0;", "")
+IN_A_REGION = C.replace("            tmp = a;", "#pragma omp parallel\n            tmp = a;")
+
+
+@pytest.mark.parametrize("program", [ANOTHER_USE, OTHER_DISTRIBUTION, IN_A_REGION])
+def test_pointers_that_may_mean_both_arrays_are_refused(tmp_path: Path, program: str) -> None:
+    source = tmp_path / "p.c"
+    source.write_text(program)
+    with pytest.raises(TranslationError, match="another name"):
+        translate([str(source)], Options("spmd"))
