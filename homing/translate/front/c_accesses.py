@@ -9,6 +9,7 @@ from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, Type, TypeKind
 
 from homing.translate.front import cxx
+from homing.translate.front.c_elements_given import element_given
 from homing.translate.front.c_library import of_the_library
 from homing.translate.front.c_places import Places
 from homing.translate.front.libclang import ARRAYS
@@ -237,6 +238,9 @@ class Accesses:
             if index in changed:
                 self.expression(inner, found, Access.OTHER, conditional, into)
                 _given_to(found[first:], name, index)
+                continue
+            if not self.places.source.cxx and (given := element_given(cursor, index, argument)):
+                self.expression(given[0], found, given[1], conditional, into)
                 continue
             while inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
                 inner = strip(list(inner.get_children())[-1])

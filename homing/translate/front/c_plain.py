@@ -1,20 +1,20 @@
 """C in plainer words, before it is read: OpenMP's directives as #pragma lines where _Pragma or a macro makes
 them, and arrays with all their dimensions where a typedef has some of them (`typedef double row[M]; row *a;`
 is `double (*a)[M]`); sizes of arrays by their types. Each line keeps its number: markers (# 12 "x.c") say
-where lines are broken.
+where lines are broken. Macros that stand for elements of arrays with directives are written out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from clang.cindex import Cursor, CursorKind, Diagnostic, TranslationUnit, Type, TypeKind
 
 from homing.translate.code_text import Edit, edited
 from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_element_pointers import ElementPointers
+from homing.translate.front.c_macros import Macro, accesses, defined
 from homing.translate.front.c_places import Places
 from homing.translate.front.expand import marker
 from homing.translate.front.libclang import ARRAYS, MACROS
@@ -39,7 +39,10 @@ def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str]
     reads a text in the place of the file's."""
     places = Places(source)
     everything = list(unit.cursor.get_children())
-    pragmas = list(_pragmas(source, everything, places))
+    pragmas = [
+        *_pragmas(source, everything, places),
+        *accesses(source, everything, places, _named(source.text)),
+    ]
     declared = _declared(everything, source.path)
     rows = [*_rows(source, declared, places), *_sizes(source, declared, places)]
     made = edited(source.text, [*rows, *pragmas])
@@ -222,12 +225,6 @@ def _wholes(source: SourceFile, call: Cursor, named: set[str], places: Places) -
 # --- directives ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Macro:
-    parameters: tuple[str, ...] | None
-    body: tuple[str, ...]
-
-
 def _pragmas(source: SourceFile, everything: Iterable[Cursor], places: Places) -> Iterator[Edit]:
     for match in re.finditer(r'\b_Pragma\s*\(\s*"((?:[^"\\]|\\.)*)"\s*\)', _code(source.text)):
         if re.match(r"\s*omp\b", match[1]):
@@ -243,11 +240,11 @@ def _pragmas(source: SourceFile, everything: Iterable[Cursor], places: Places) -
             where = cursor.location.file
             if where is not None and where.name == source.path:
                 used.append(cursor)
-    known: dict[str, _Macro | None] = {}
+    known: dict[str, Macro | None] = {}
 
-    def macro(name: str) -> _Macro | None:
+    def macro(name: str) -> Macro | None:
         if name not in known:
-            known[name] = _defined(macros[name]) if name in macros else None
+            known[name] = defined(macros[name]) if name in macros else None
         return known[name]
 
     ends = 0
@@ -285,19 +282,7 @@ def _line(source: SourceFile, begin: int, end: int, said: str) -> Iterator[Edit]
     yield begin, end, f"{head}#pragma {said}{tail}"
 
 
-def _defined(cursor: Cursor) -> _Macro:
-    words = [token.spelling for token in cursor.get_tokens()]
-    text_begin = cursor.extent.start.offset
-    second = list(cursor.get_tokens())[1:2]
-    takes = bool(second) and second[0].spelling == "("
-    takes = takes and second[0].extent.start.offset == text_begin + len(cursor.spelling)
-    if not takes or ")" not in words:
-        return _Macro(None, tuple(words[1:]))
-    close = words.index(")")
-    return _Macro(tuple(word for word in words[2:close] if word != ","), tuple(words[close + 1 :]))
-
-
-def _holds(name: str, macro: Callable[[str], _Macro | None], depth: int) -> bool:
+def _holds(name: str, macro: Callable[[str], Macro | None], depth: int) -> bool:
     """Does a macro make an OpenMP directive, by itself or by others?"""
     found = macro(name) if depth < _DEEPEST else None
     if found is None:
@@ -308,7 +293,7 @@ def _holds(name: str, macro: Callable[[str], _Macro | None], depth: int) -> bool
     return any(_holds(word, macro, depth + 1) for word in found.body)
 
 
-def _said(words: list[str], macro: Callable[[str], _Macro | None], depth: int) -> str | None:
+def _said(words: list[str], macro: Callable[[str], Macro | None], depth: int) -> str | None:
     """The directive that the words are and nothing else; None: they are more, or less."""
     if depth > _DEEPEST or not words:
         return None

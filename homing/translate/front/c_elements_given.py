@@ -1,0 +1,124 @@
+"""C: functions that get the address of one element (`move(&ps[i], dt)`) and do no more than use that element.
+
+Such a call reads or changes the element, as if that stood in the program: what the function makes of the
+pointer is looked at in its body, and in those of functions of the file that it gives the pointer on to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clang import cindex
+from clang.cindex import Cursor, CursorKind, TypeKind
+
+from homing.translate.front.libclang import ARRAYS
+from homing.translate.tree import Access
+
+_ADDRESS, _DEREFERENCE = 5, 6  # CXUnaryOperatorKind
+_TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
+#: Functions that give the pointer on to each other, at most.
+_DEEPEST = 8
+
+
+def element_given(call: Cursor, index: int, argument: Cursor) -> tuple[Cursor, Access] | None:
+    """The element whose address the argument is, and what the call does with it; None: it is something else,
+    or it is not known what becomes of it."""
+    inner = _stripped(argument)
+    if not _is(inner, _ADDRESS):
+        return None
+    element = _stripped(next(iter(inner.get_children())))
+    kind = element.type.get_canonical().kind
+    if element.kind is not CursorKind.ARRAY_SUBSCRIPT_EXPR or kind in (TypeKind.POINTER, *ARRAYS):
+        return None
+    access = _use(call.referenced, index, 0)
+    return None if access is None else (element, access)
+
+
+def _use(function: Cursor | None, index: int, depth: int) -> Access | None:
+    """What a function does with what a pointer argument means; None: it is not known, or more."""
+    definition = function.get_definition() if function is not None else None
+    if definition is None or definition.kind is not CursorKind.FUNCTION_DECL or depth > _DEEPEST:
+        return None
+    parameters = list(definition.get_arguments())
+    if index >= len(parameters):
+        return None
+    kind = parameters[index].type.get_canonical()
+    if kind.kind is not TypeKind.POINTER:
+        return None
+    access = Access.READ if kind.get_pointee().is_const_qualified() else Access.UPDATE
+    for above in _uses(definition, parameters[index]):
+        if not _of_the_element(above, depth):
+            return None
+    return access
+
+
+def _uses(function: Cursor, parameter: Cursor) -> Iterator[list[Cursor]]:
+    """The names of a parameter in the function's body, each behind what is around it."""
+
+    def visit(cursor: Cursor, around: list[Cursor]) -> Iterator[list[Cursor]]:
+        here = [*around, cursor]
+        if cursor.kind is CursorKind.DECL_REF_EXPR and cursor.referenced == parameter:
+            yield here
+        for child in cursor.get_children():
+            yield from visit(child, here)
+
+    yield from visit(function, [])
+
+
+def _of_the_element(path: list[Cursor], depth: int) -> bool:
+    """Is the parameter's name (the last of the path) used for the element alone, and its address for nothing
+    but a call that does no more?"""
+    at = len(path) - 1
+    child = path[at]
+    at, above = _above(path, at)
+    if _is(above, _DEREFERENCE) or above.kind is CursorKind.MEMBER_REF_EXPR or _is_first(above, child):
+        return _stays(path, at)
+    if above.kind is CursorKind.CALL_EXPR and above.referenced is not None:
+        for index, argument in enumerate(above.get_arguments()):
+            if path[-1] in argument.walk_preorder():
+                whole = _stripped(argument) == path[-1]
+                return whole and _use(above.referenced, index, depth + 1) is not None
+    return False
+
+
+def _stays(path: list[Cursor], at: int) -> bool:
+    """Does what path[at] means (a piece of the element) stay without an address that somebody keeps?"""
+    while path[at].type.get_canonical().kind in ARRAYS:  # a member that is an array: an element of it
+        at, above = _above(path, at)
+        if above.kind is not CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            return False
+    at, above = _above(path, at)
+    if above.kind is CursorKind.MEMBER_REF_EXPR and path[at].type.get_canonical().kind is TypeKind.RECORD:
+        return _stays(path, at)
+    return not _is(above, _ADDRESS)
+
+
+def _above(path: list[Cursor], at: int) -> tuple[int, Cursor]:
+    """What is around path[at], and where, without brackets and the like."""
+    at -= 1
+    while path[at].kind in _TRANSPARENT:
+        at -= 1
+    return at, path[at]
+
+
+def _is_first(above: Cursor, child: Cursor) -> bool:
+    """`p[0]`?"""
+    if above.kind is not CursorKind.ARRAY_SUBSCRIPT_EXPR:
+        return False
+    base, index = list(above.get_children())
+    tokens = [one.spelling for one in index.get_tokens()]
+    return child in base.walk_preorder() and tokens == ["0"]
+
+
+def _is(cursor: Cursor, operator: int) -> bool:
+    unary = cursor.kind is CursorKind.UNARY_OPERATOR
+    return unary and cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor) == operator
+
+
+def _stripped(cursor: Cursor) -> Cursor:
+    while cursor.kind in _TRANSPARENT:
+        children = [child for child in cursor.get_children() if child.kind.is_expression()]
+        if len(children) != 1:
+            break
+        cursor = children[0]
+    return cursor

@@ -1,0 +1,153 @@
+"""C: macros that stand for elements of arrays (`#define U(i, j) u[i][j]`) are written out where directives
+name the array, as the user could have written it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from clang.cindex import Cursor, CursorKind
+
+from homing.translate.code_text import Edit, blanked, closing
+from homing.translate.front.c_places import Places
+from homing.translate.source import SourceFile
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_OPENED = re.compile(r"\s*\(")
+
+
+@dataclass(frozen=True)
+class Macro:
+    """parameters: None: it is no function; body: its words."""
+
+    parameters: tuple[str, ...] | None
+    body: tuple[str, ...]
+
+
+def defined(cursor: Cursor) -> Macro:
+    """What a definition says."""
+    words = [token.spelling for token in cursor.get_tokens()]
+    text_begin = cursor.extent.start.offset
+    second = list(cursor.get_tokens())[1:2]
+    takes = bool(second) and second[0].spelling == "("
+    takes = takes and second[0].extent.start.offset == text_begin + len(cursor.spelling)
+    if not takes or ")" not in words:
+        return Macro(None, tuple(words[1:]))
+    close = words.index(")")
+    return Macro(tuple(word for word in words[2:close] if word != ","), tuple(words[close + 1 :]))
+
+
+class _Macros:
+    """Those that are defined where the preprocessor stands."""
+
+    def __init__(self) -> None:
+        self._cursors: dict[str, Cursor] = {}
+        self._known: dict[str, Macro] = {}
+        self._within: dict[str, frozenset[str]] = {}
+
+    def define(self, cursor: Cursor) -> None:
+        self._cursors[cursor.spelling] = cursor
+        self._known.pop(cursor.spelling, None)
+        self._within.clear()
+
+    def get(self, name: str) -> Macro | None:
+        if name not in self._known and name in self._cursors:
+            self._known[name] = defined(self._cursors[name])
+        return self._known.get(name)
+
+    def within(self, name: str) -> frozenset[str]:
+        """The words of a macro, and of those that it is made of."""
+        if name not in self._within:
+            found: set[str] = set()
+            waiting = [name]
+            while waiting:
+                macro = self.get(waiting.pop())
+                fresh = [one for one in macro.body if one not in found] if macro else []
+                found.update(fresh)
+                waiting += fresh
+            self._within[name] = frozenset(found)
+        return self._within[name]
+
+    def makes_words(self, name: str) -> bool:
+        """Has it texts or words made from its arguments?"""
+        return not {"#", "##"}.isdisjoint(self.within(name))
+
+
+def accesses(
+    source: SourceFile, everything: Iterable[Cursor], places: Places, named: Collection[str]
+) -> Iterator[Edit]:
+    """Macros in the file's code by which elements of the named arrays are meant, written out. Those that make
+    words or texts (#, ##), what is given to such, and uses of more than one line stay."""
+    if not named:
+        return
+    element = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, named)))})\s*\[")
+    macros = _Macros()
+    kept = 0  # what stands before this place stays, or is written out already
+    for cursor in everything:
+        if cursor.kind is CursorKind.MACRO_DEFINITION:
+            macros.define(cursor)
+        elif cursor.kind is CursorKind.MACRO_INSTANTIATION:
+            where = cursor.location.file
+            if where is None or where.name != source.path:
+                continue
+            begin, end = places.begin(cursor), places.end(cursor)
+            if begin < kept:
+                continue
+            use = source.text[begin:end]
+            made = use
+            if macros.makes_words(cursor.spelling):
+                kept = end
+            elif "\n" not in use:
+                made = _written_out(use, macros, frozenset())
+            if made != use and element.search(made):
+                kept = end
+                yield begin, end, made
+
+
+def _written_out(text: str, macros: _Macros, inside: frozenset[str]) -> str:
+    """The text in which macros with subscripts, or made of such, stand as what they mean. A number's or
+    another value's name stays what it is. inside: the macros that the text comes from, which C does not
+    replace in it once more."""
+    code = blanked(text, False, " ")
+    out: list[str] = []
+    at = 0
+    for word in _WORD.finditer(code):
+        macro = macros.get(word[0])
+        if word.start() < at or macro is None or word[0] in inside or "[" not in macros.within(word[0]):
+            continue
+        end = word.end()
+        pieces: dict[str, str] = {}
+        if macro.parameters is not None:
+            opened = _OPENED.match(code, word.end())
+            if opened is None:
+                continue
+            end = closing(code, opened.end())
+            given = _arguments(text[opened.end() : end - 1], code[opened.end() : end - 1])
+            given = tuple(_written_out(one, macros, inside) for one in given)
+            if len(given) != len(macro.parameters) or "..." in macro.parameters:
+                return text
+            pieces = dict(zip(macro.parameters, given, strict=True))
+        body = "".join(_apart([pieces.get(one, one) for one in macro.body]))
+        out += [text[at : word.start()], _written_out(body, macros, inside | {word[0]})]
+        at = end
+    return "".join([*out, text[at:]])
+
+
+def _arguments(text: str, code: str) -> tuple[str, ...]:
+    """What stands between commas that no brackets hold."""
+    found, depth, begin = [], 0, 0
+    for at, char in enumerate(code):
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0:
+            found.append(text[begin:at].strip())
+            begin = at + 1
+    return (*found, text[begin:].strip())
+
+
+def _apart(words: Sequence[str]) -> Iterator[str]:
+    """Words with blanks where two of them would be one."""
+    before = ""
+    for word in words:
+        yield f" {word}" if (before[-1:].isalnum() or before[-1:] == "_") and _WORD.match(word) else word
+        before = word
