@@ -59,6 +59,7 @@ class Reference:
     component_of: str | None = None  # Fortran: a component of it is passed to this procedure
     intrinsic: bool = False  # Fortran: a function of the language, not the program's
     confined: bool = False  # C: of its address no more than a number comes out of the expression
+    changed: bool = False  # OTHER, for a macro stands there, but it is surely written
     only_read: bool = False  # OTHER or ARGUMENT, but nothing is written by it
     brought: str | None = None  # not in the text: see brought.py; what comes before it in the list
 

@@ -437,3 +437,11 @@ def test_arrays_that_change_places(case: str, tmp_path: Path) -> None:
         assert f"upm: {name} registered" in said, said
     if ending != "f90":
         assert any(line.startswith("upm: hot: c (main): read in") for line in said), "by its row"
+
+
+def test_an_array_that_a_macro_changes(tmp_path: Path) -> None:
+    text = EXCHANGED_C.replace("HERE", "").replace("enum {", "#define C(i, j) c[i][j]\nenum {")
+    text = text.replace("double *row = c[i];", "").replace("row[2] = b[i];", "C(i, 2) = C(i - 1, 2) + b[i];")
+    (tmp_path / "p.c").write_text(text)
+    said = translate([str(tmp_path / "p.c")], Options("upm")).report
+    assert any(line.startswith("upm: hot: c (main): read in") for line in said), said

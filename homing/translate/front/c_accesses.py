@@ -357,20 +357,20 @@ class Accesses:
             _read_by(cursor, found[count:], access)
         else:
             begin, end = self.places.access(cursor)
-            subscripts = []
+            subscripts, changed = [], False
             for index in chain:
                 first, last = self.places.access(index)
                 subscripts.append(Subscript(first, last, self.places.text(first, last)))
             name = base.spelling
             if not re.match(rf"{re.escape(name)}\s*\[", self.places.source.text[begin:end]):
-                access, begin, end = (
-                    Access.OTHER,
-                    self.places.begin(cursor),
-                    self.places.end(cursor),
-                )  # of a macro
+                changed = access in (Access.WRITE, Access.UPDATE)
+                access = Access.OTHER  # of a macro
+                begin, end = self.places.begin(cursor), self.places.end(cursor)
             elif access is Access.READ and cursor.type.kind in ARRAYS:
                 access = Access.OTHER
-            found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
+            made = Reference(name, begin, begin + len(name), end, subscripts, access, conditional)
+            made.changed = changed
+            found.append(made)
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)
 

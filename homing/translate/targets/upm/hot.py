@@ -139,7 +139,7 @@ class _Collector:
             use = self.uses.setdefault(identity, Use(declaration))
             if reference.access is not Access.WRITE:
                 use.reads.append(place)
-            if reference.access not in (Access.READ, Access.OTHER):
+            if reference.access not in (Access.READ, Access.OTHER) or reference.changed:
                 use.writes.append(place)
 
 
