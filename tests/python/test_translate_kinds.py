@@ -333,3 +333,46 @@ def test_an_inner_counter_that_may_be_anywhere_is_refused(tmp_path: Path, change
     source.write_text(text.replace(*change))
     with pytest.raises(TranslationError, match=r"p\.f90:9:\d+: the distributed subscript 'i \+ [km]'"):
         translate([str(source)], Options("spmd"))
+
+
+CUT_NOWHERE = """\
+program multiply
+  implicit none
+  integer, parameter :: n = 24
+  integer :: i, j, k
+  real(8) :: a(n, n), b(n, n), c(n, n), d(n)
+  !$homing distribute a(*, block), b(*, *), c(*, block)
+  !$homing align d(i) with b(i, 1)
+  do i = 1, n
+    b(i, :) = i
+  end do
+  d = 2
+  !$omp parallel do private(i)
+  do j = 1, n
+    do i = 1, n
+      a(i, j) = i - j
+      c(i, j) = 0
+    end do
+  end do
+  !$omp parallel do private(i, k)
+  do j = 1, n
+    do i = 1, n
+      do k = 1, n
+        c(i, j) = c(i, j) + b(i, k)*a(k, j)*d(k)
+      end do
+    end do
+  end do
+  print *, sum(c), c(3, 4)
+end program
+"""
+
+
+def test_arrays_that_are_cut_nowhere_stay_whole(workshop: Workshop, tmp_path: Path) -> None:
+    source = tmp_path / "multiply.f90"
+    source.write_text(CUT_NOWHERE)
+    said = [note.reason for note in translate([str(source)], Options("spmd")).notes]
+    assert "'b' is cut nowhere: it stays one array of all threads" in said
+    workshop.expect_the_same(source, ("spmd", "mpi"))
+    source.write_text(CUT_NOWHERE.replace("  print", "  !$homing redistribute a(*, *)\n  print"))
+    with pytest.raises(TranslationError, match="'a' would be cut nowhere"):
+        translate([str(source)], Options("spmd"))

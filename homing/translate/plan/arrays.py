@@ -350,6 +350,9 @@ class Distributions:
         if rank != len(dimensions):
             self._wrong(origin, f"'{origin.name}' has {rank} dimensions, not {len(dimensions)}")
             return
+        if not any(one.distributed for one in dimensions):
+            self._note(origin, f"'{origin.name}' is cut nowhere: it stays one array of all threads")
+            return
         if name in scope.equivalence and not self.in_place:
             self._wrong(origin, f"'{origin.name}' shares storage (EQUIVALENCE)")
             return

@@ -30,6 +30,9 @@ def dealt_anew(
     dimensions = grids.of(array.routine, distribute, {}, arrangements)
     if dimensions is None:
         return None
+    if not any(one.distributed for one in dimensions):
+        wrong(directive, f"'{directive.name}' would be cut nowhere, and one part would have all of it")
+        return None
     dimensions = with_templates(array.routine, array.name, array.declaration, dimensions, modules)
     made = replace(array, dimensions=dimensions, shadow=[[0, 0] for _ in dimensions], linked=[], tied={})
     if array.given_shadow is not None and any(low or high for low, high in array.given_shadow):
