@@ -376,3 +376,41 @@ def test_arrays_that_are_cut_nowhere_stay_whole(workshop: Workshop, tmp_path: Pa
     source.write_text(CUT_NOWHERE.replace("  print", "  !$homing redistribute a(*, *)\n  print"))
     with pytest.raises(TranslationError, match="'a' would be cut nowhere"):
         translate([str(source)], Options("spmd"))
+
+
+def test_parts_that_own_nothing_of_an_aligned_array_have_its_border(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    """Of three parts of t the last one has no element of a, and reads the last of these for c."""
+    source = tmp_path / "border.f90"
+    source.write_text("""\
+program border
+  implicit none
+  integer :: i
+  real(8) :: a(1:8), c(5:13), d(3:7)
+  !$homing template t(-1:15)
+  !$homing distribute t(block)
+  !$homing align a(i) with t(i + 2)
+  !$homing align c(i) with t(i)
+  !$homing align d(i) with t(i + 8)
+  !$omp parallel do
+  do i = 1, 8
+    a(i) = i*i
+  end do
+  !$omp parallel do
+  do i = 5, 11
+    c(i) = a(i - 3)
+  end do
+  !$omp parallel do
+  do i = 3, 7
+    d(i) = 2*i
+  end do
+  c(12:13) = 0
+  !$omp parallel do
+  do i = 6, 10
+    c(i) = c(i) + d(i - 3)
+  end do
+  print *, c
+end program
+""")
+    workshop.expect_the_same(source, ("spmd", "mpi"))

@@ -139,8 +139,9 @@ void homing_clear(const homing_layout* layout, int part, void* memory, int zero)
         const long places = stored[i].high - stored[i].low + 1;
         if (d->kind != HOMING_CYCLIC) {
             const range own = own_range(layout, part, i);
-            ones(layout, stored, memory, i, 0, own.low - stored[i].low - 1);
-            ones(layout, stored, memory, i, own.high - stored[i].low + 1, places - 1);
+            const long before = own.low > own.high ? places : own.low - stored[i].low;
+            ones(layout, stored, memory, i, 0, before - 1);
+            if (before < places) ones(layout, stored, memory, i, own.high - stored[i].low + 1, places - 1);
         } else if (dealt_out(d) && (d->shadow_low || d->shadow_high)) {
             const long width = block_width(d);
             for (long at = 0; at < places; at += width) {

@@ -178,12 +178,11 @@ static range overlap(range a, range b) {
 
 static const range nothing = {0, -1};
 
-/* What a part owns in a dimension that is not CYCLIC. */
-static range own_range(const homing_layout* layout, int part, int i) {
+/* What a part has of the template in a dimension that is cut, but not CYCLIC, in indices of the array, which
+ * may have none of them. */
+static range cut_range(const homing_layout* layout, int part, int i) {
     const homing_dimension* d = &layout->dimension[i];
-    const range all = {d->lower, d->upper};
     if (part >= layout->parts) return nothing;
-    if (d->kind == HOMING_STAR) return all;
     const long at = coordinate(layout, part, i);
     range own;
     if (d->kind == HOMING_GEN_BLOCK) {
@@ -194,12 +193,21 @@ static range own_range(const homing_layout* layout, int part, int i) {
         const long block = extent > 0 ? (extent + d->parts - 1) / d->parts : 0;
         own.low = d->template_lower + at * block;
         own.high = own.low + block - 1;
+        if (own.high > d->template_upper) own.high = d->template_upper;
     }
     own.low -= d->offset;
     own.high -= d->offset;
-    own = overlap(own, all);
-    if (own.low > own.high) return nothing;
     return own;
+}
+
+/* What a part owns in a dimension that is not CYCLIC. */
+static range own_range(const homing_layout* layout, int part, int i) {
+    const homing_dimension* d = &layout->dimension[i];
+    const range all = {d->lower, d->upper};
+    if (part >= layout->parts) return nothing;
+    if (d->kind == HOMING_STAR) return all;
+    const range own = overlap(cut_range(layout, part, i), all);
+    return own.low > own.high ? nothing : own;
 }
 
 /* CYCLIC: the part's first index not below `index`, beyond the upper bound when there is none. */

@@ -107,10 +107,14 @@ static range stored_range(const homing_layout* layout, int part, int i) {
         const range local = {local_origin(layout), local_origin(layout) + cyclic_places(layout, part, i) - 1};
         return local;
     }
-    const range own = own_range(layout, part, i), all = {d->lower, d->upper};
-    if (own.low > own.high || d->kind == HOMING_STAR) return own;
-    const range wide = {own.low - d->shadow_low, own.high + d->shadow_high};
-    return overlap(wide, all);
+    range own = own_range(layout, part, i);
+    if (d->kind == HOMING_STAR) return own;
+    /* Aligned with a larger array, a part may own nothing, and run the iterations at the border. */
+    if (own.low > own.high) own = cut_range(layout, part, i);
+    if (own.low > own.high) return nothing;
+    const range wide = {own.low - d->shadow_low, own.high + d->shadow_high}, all = {d->lower, d->upper};
+    const range stored = overlap(wide, all);
+    return stored.low > stored.high ? nothing : stored;
 }
 
 long homing_lower(const homing_layout* layout, int i) { return layout->dimension[i].lower; }
