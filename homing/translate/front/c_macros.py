@@ -1,5 +1,6 @@
-"""C: macros that stand for elements of arrays (`#define U(i, j) u[i][j]`) are written out where directives
-name the array, as the user could have written it."""
+"""C: macros that stand for elements of arrays (`#define U(i, j) u[i][j]`) or for heads of loops
+(`#define LOOP(i, n) for (int i = 0; i < n; i++)`) are written out in files with directives, as the user could
+have written them."""
 
 from __future__ import annotations
 
@@ -69,6 +70,11 @@ class _Macros:
             self._within[name] = frozenset(found)
         return self._within[name]
 
+    def matters(self, name: str) -> bool:
+        """Has it subscripts, or is it the head of a loop?"""
+        macro = self.get(name)
+        return macro is not None and ("[" in self.within(name) or macro.body[:1] == ("for",))
+
     def makes_words(self, name: str) -> bool:
         """Has it texts or words made from its arguments?"""
         return not {"#", "##"}.isdisjoint(self.within(name))
@@ -77,11 +83,11 @@ class _Macros:
 def accesses(
     source: SourceFile, everything: Iterable[Cursor], places: Places, named: Collection[str]
 ) -> Iterator[Edit]:
-    """Macros in the file's code by which elements of the named arrays are meant, written out. Those that make
-    words or texts (#, ##), what is given to such, and uses of more than one line stay."""
+    """Macros in the file's code by which elements of the named arrays are meant, and heads of loops, written
+    out. What stays: those that make words or texts (#, ##), what they get, and uses of more than one line."""
     if not named:
         return
-    element = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, named)))})\s*\[")
+    wanted = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, named)))})\s*\[|\Afor\b")
     macros = _Macros()
     kept = 0  # what stands before this place stays, or is written out already
     for cursor in everything:
@@ -100,21 +106,21 @@ def accesses(
                 kept = end
             elif "\n" not in use:
                 made = _written_out(use, macros, frozenset())
-            if made != use and element.search(made):
+            if made != use and wanted.search(made):
                 kept = end
                 yield begin, end, made
 
 
 def _written_out(text: str, macros: _Macros, inside: frozenset[str]) -> str:
-    """The text in which macros with subscripts, or made of such, stand as what they mean. A number's or
-    another value's name stays what it is. inside: the macros that the text comes from, which C does not
+    """The text in which macros that matter stand as what they mean. A number's or another value's name stays
+    what it is. inside: the macros that the text comes from, which C does not
     replace in it once more."""
     code = blanked(text, False, " ")
     out: list[str] = []
     at = 0
     for word in _WORD.finditer(code):
         macro = macros.get(word[0])
-        if word.start() < at or macro is None or word[0] in inside or "[" not in macros.within(word[0]):
+        if word.start() < at or macro is None or word[0] in inside or not macros.matters(word[0]):
             continue
         end = word.end()
         pieces: dict[str, str] = {}
