@@ -99,6 +99,9 @@ TEST(BeliefTest, CyclicTilesAndTwoGridsAreDecidedByFortyTouches) {
     const Team team = Team::packed(16, 4);
     const Program cyclic{team, 6400, [](double y) { return static_cast<int>(y * 6400 / 5) % 16; }};
     EXPECT_GT(mean_right_share(cyclic, 40), .99);
+    const Program a_round_and_a_third{Team::packed(64, 16), 87,
+                                      [](double y) { return static_cast<int>(y * 87) % 64; }};
+    EXPECT_GT(mean_right_share(a_round_and_a_third, 40), .99);
     const Program tiles{team, 20000, [](double y) {
                             const double row = y * 90;
                             return static_cast<int>(y * 4) * 4 +
