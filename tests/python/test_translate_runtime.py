@@ -154,7 +154,7 @@ def test_index_arithmetic(library: ctypes.CDLL, given: list[Dimension], language
     with Layout(library, language, [one.structure() for one in given], sizes) as layout:
         for part, place in places(given):
             for number, one in enumerate(given):
-                check_dimension(layout, language, part, number, one, one.owned(place[number]))
+                check_dimension(layout, language, part, number, one, place[number])
         # Parts beyond the grid have nothing.
         beyond = math.prod(one.one.owners for one in given)
         if beyond < MOST_PARTS:
@@ -165,8 +165,9 @@ def test_index_arithmetic(library: ctypes.CDLL, given: list[Dimension], language
 
 
 def check_dimension(
-    layout: Layout, language: int, part: int, number: int, one: Dimension, own: list[int]
+    layout: Layout, language: int, part: int, number: int, one: Dimension, place: int
 ) -> None:
+    own = one.owned(place)
     inside = range(one.lower, one.upper + 1)
     assert [index for index in inside if layout.owns(part, number, index)] == own
     assert not layout.owns(part, number, one.lower - 1)
@@ -201,11 +202,12 @@ def check_dimension(
     assert list(range(own_low, own_high + 1)) == own
     if one.one.kind is Kind.STAR:
         assert (low, high) == (one.lower, one.upper)
-    elif own:
-        assert low == max(one.lower, own[0] - one.shadow[0])
-        assert high == min(one.upper, own[-1] + one.shadow[1])
     else:
-        assert low > high
+        # A part of the template beside the array has the array's border in its shadow.
+        positions = [i for i in range(one.one.extent) if one.one.owner(i) == place]
+        mine = own or [i + one.template_lower - one.offset for i in positions]
+        wide = range(mine[0] - one.shadow[0], mine[-1] + one.shadow[1] + 1) if mine else range(0)
+        assert list(range(low, high + 1)) == [index for index in wide if index in inside]
 
 
 def check_neighbourhoods(layout: Layout, part: int, number: int, one: Dimension, own: list[int]) -> None:

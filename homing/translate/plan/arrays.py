@@ -353,28 +353,8 @@ class Distributions:
         if not any(one.distributed for one in dimensions):
             self._note(origin, f"'{origin.name}' is cut nowhere: it stays one array of all threads")
             return
-        if name in scope.equivalence and not self.in_place:
-            self._wrong(origin, f"'{origin.name}' shares storage (EQUIVALENCE)")
-            return
-        if declaration.storage == "common" and not self.in_place:
-            self._wrong(origin, f"'{origin.name}' is in a COMMON block, where sequence matters: {_BLOCKS}")
-            return
-        if name in scope.private:
-            self._wrong(origin, f"'{origin.name}' is THREADPRIVATE")
-            return
-        fortran = routine.source.form is not d.Form.C
-        if declaration.storage == "pointer" and fortran and not self.in_place:
-            self._wrong(
-                origin, f"'{origin.name}' is a POINTER, which may have other names: make it ALLOCATABLE"
-            )
-            return
-        if name in _TYPES and fortran and not self.in_place:
-            self._wrong(
-                origin, f"'{origin.name}': ALLOCATE({name}(...)) names a type: call the array otherwise"
-            )
-            return
-        if "target" in declaration.attributes and not self.in_place:
-            self._wrong(origin, f"'{origin.name}' is a TARGET, which pointers may have other names for")
+        if reason := self._other_storage(routine, scope, declaration, name):
+            self._wrong(origin, f"'{origin.name}'{reason}")
             return
         variable = self._variable(routine, declaration, extents)
         if variable:
@@ -398,6 +378,25 @@ class Distributions:
                 return
         made.extents = tuple(extent.text for extent in extents)
         self.of(routine)[name] = made
+
+    def _other_storage(self, routine: Routine, scope: Routine, declaration: Declaration, name: str) -> str:
+        """Why the array cannot get other memory, as the end of a sentence; empty: it can."""
+        if name in scope.private:
+            return " is THREADPRIVATE"
+        if self.in_place:
+            return ""
+        fortran = routine.source.form is not d.Form.C
+        if name in scope.equivalence:
+            return " shares storage (EQUIVALENCE)"
+        if declaration.storage == "common":
+            return f" is in a COMMON block, where sequence matters: {_BLOCKS}"
+        if declaration.storage == "pointer" and fortran:
+            return " is a POINTER, which may have other names: make it ALLOCATABLE"
+        if name in _TYPES and fortran:
+            return f": ALLOCATE({name}(...)) names a type: call the array otherwise"
+        if "target" in declaration.attributes:
+            return " is a TARGET, which pointers may have other names for"
+        return ""
 
     @staticmethod
     def _first(routine: Routine) -> str:
