@@ -31,7 +31,7 @@ MAKEFLAGS += --no-print-directory
 # Set-up, configuration, build and job follow each other; within the build, Ninja uses all processors.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format bench install docs clean distclean setup build \
+.PHONY: help demo test test-all check format bench install docs clean distclean setup build tested \
         check-format check-tidy check-python check-page check-docs check-shell check-sanitizers
 
 help: ## this list
@@ -41,7 +41,7 @@ demo: .setup/demo $(commands) build/release/build.ninja ## a program's pages sen
 	@$(alone) cmake --build --preset release -j $(JOBS) --target homing homing-costs lab/all cg_gfortran
 	@$(python) -m homing.demo
 
-test: .setup/test build ## the tests (one boot of the guest among them)
+test: .setup/test tested ## the tests (one boot of the guest among them)
 	@$(python) -m pytest $(pytest_jobs) -m "not full" $(PYTEST_ARGS)
 
 test-all: .setup/test-all build ## the tests and the long matrices
@@ -109,6 +109,10 @@ $(commands): .venv/complete pyproject.toml tools/commands.py
 build: $(commands) build/release/build.ninja ## the library, the programs and the tests
 	@$(alone) cmake --build --preset release -j $(JOBS)
 	@$(python) -m compileall -q homing # a summary compiles nothing
+
+tested: $(commands) build/release/build.ninja
+	@$(alone) cmake --build --preset release -j $(JOBS) --target homing_tested
+	@$(python) -m compileall -q homing
 
 # Ninja runs CMake again by itself when a CMakeLists.txt changed; a changed preset needs this.
 build/%/build.ninja: CMakePresets.json .venv/complete

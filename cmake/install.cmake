@@ -50,6 +50,13 @@ foreach(target ${installed_benches} homing homing-costs homing-launcher homing_f
     add_dependencies(homing_installed ${target})
   endif()
 endforeach()
+# What `make test` needs: neither benchmarks that no test runs nor the programs of every compiler.
+add_custom_target(homing_tested)
+foreach(target homing_installed homing_unit_tests bench_replay apps_tested)
+  if(TARGET ${target})
+    add_dependencies(homing_tested ${target})
+  endif()
+endforeach()
 
 # The command: the Python package, and in it what a source tree has elsewhere (homing/installation.py): the simulated
 # machines, the sources of the programs that are measured, and set-up. In a wheel, pip does the rest.

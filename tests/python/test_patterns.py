@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from homing.installation import find_library
-from tests.python.test_apps import program, results, run
+from tests.python.test_apps import in_short, program, results, run
 
 C_PATTERNS = (
     "block",
@@ -66,7 +66,7 @@ def run_with_homing(path: Path, *arguments: str) -> str:
 def test_a_pattern_has_the_same_checksum_in_every_way(pattern: str) -> None:
     name, *arguments = pattern.split()
     seen = set()
-    for compiler in COMPILERS[pattern]:
+    for compiler in (one for one in COMPILERS[pattern] if in_short(f"pattern_{name}", one)):
         path = program(f"pattern_{name}", compiler)
         for threads, initialise in ((1, "serial"), (3, "parallel"), (4, "serial")):
             done = run(path, *arguments, *SMALL, "--initialise", initialise, threads=threads)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.test_apps import program
+from tests.python.test_apps import built_by, program
 
 
 def run(name: str, *arguments: str, compiler: str = "gcc") -> subprocess.CompletedProcess[str]:
@@ -144,8 +144,9 @@ def test_programs_without_races_read_what_was_written(processes: str, diffs: str
 SMALL = {"jacobi": ("--n", "96"), "lu": ("--n", "70"), "lbe": ("--n", "48")}
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    ("name", "compiler"), built_by(*itertools.product(SMALL, ["gcc", "clang"]), prefix="dsm_")
+)
 def test_the_programs_have_the_bits_of_the_serial_run(name: str, compiler: str) -> None:
     for version, processes in itertools.product(("shared", "private"), ("1", "3", "8", "16")):
         words = ("--version", version, "--processes", processes, *SMALL[name])

@@ -48,7 +48,7 @@ def serial_checksum() -> str:
     return run("blocked_jacobi_gcc", *arguments, *GRID, threads=1).fields["result checksum"]
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.full)])
 @pytest.mark.parametrize(
     "variant",
     [
@@ -85,6 +85,7 @@ def test_a_line_of_blocks_has_the_same_checksum(variant: str, partitioner: str) 
     assert int(output.fields["time home"].split()[2]) == 5 * 5 * 13
 
 
+@pytest.mark.full
 def test_the_clause_is_honoured_on_blocked_jacobi(tmp_path: Path) -> None:
     from homing.records import read_record
 
