@@ -187,18 +187,27 @@ def _shown(result: Result, sources: Sequence[SourceFile]) -> Result:
     return result
 
 
+@dataclass
+class _Joining:
+    """Of parallel loops into regions: did it change a file? What is refused is refused without it, too."""
+
+    changed: bool = False
+
+
 def _translate(
     sources: list[SourceFile], options: Options, progress: Callable[[int, int, str], None] | None
 ) -> Result:
     """The files, in which parallel loops are joined into regions where that is not refused. sources becomes
     what was translated."""
+    joining = _Joining()
     joined_ones = list(sources)
     try:
-        result = _translated(joined_ones, options, progress, join=True)
+        result = _translated(joined_ones, options, progress, joining)
     except TranslationError:
-        if joined_ones == sources:
-            raise
-        return _translated(sources, options, progress, join=False)
+        if joining.changed:
+            return _translated(sources, options, progress, None)
+        sources[:] = joined_ones
+        raise
     sources[:] = joined_ones
     return result
 
@@ -234,7 +243,7 @@ def _translated(
     sources: list[SourceFile],
     options: Options,
     progress: Callable[[int, int, str], None] | None,
-    join: bool,
+    joining: _Joining | None,
     clones: int = 0,
 ) -> Result:
     result = Result(lines=sum(source.text.count("\n") for source in sources))
@@ -260,8 +269,10 @@ def _translated(
     regions: list[Step] = []
     if options.target in ("spmd", "mpi") and not any(one.problems for one in read):
         no_commons(sources, scanned, read, options)
-    if join and options.target in ("spmd", "mpi") and not any(one.problems for one in read):
+    if joining is not None and options.target in ("spmd", "mpi") and not any(one.problems for one in read):
+        before, joining.changed = list(sources), True
         regions = join_loops(sources, scanned, read, options)
+        joining.changed = sources != before
     problems = [problem for one in read for problem in one.problems]
     result.notes = [note for one in read for note in one.notes]
     if problems:
@@ -286,7 +297,7 @@ def _translated(
             repeat_directives(units)
         distributions = Distributions(units, in_place=options.target == "pages")
         if clones < _MOST_CLONES and other_procedures(sources, scanned, read, distributions, options):
-            return _translated(sources, options, progress, False, clones + 1)
+            return _translated(sources, options, progress, None, clones + 1)
         problems, steps = _distributed(units, distributions, edits, options.target, regions)
         result.notes += distributions.notes
         result.shared = shared(units, distributions)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from homing.translate import translation
+from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
 from tests.python.translate_programs import Workshop, run_command, without_times
 
@@ -141,3 +143,24 @@ def test_the_results_are_the_same(tmp_path: Path, text: str, name: str) -> None:
         assert without_times(run_command([str(program)], tmp_path, OMP_NUM_THREADS=threads)) == without_times(
             plain
         )
+
+
+def test_what_no_join_changed_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second time, without joining, only where joining may be why: reading takes most of the time."""
+    read: list[str] = []
+    whole = translation.read_all
+    monkeypatch.setattr(
+        translation,
+        "read_all",
+        lambda sources, *more: (read.append(sources[0].path), whole(sources, *more))[1],
+    )
+    source = tmp_path / "p.c"
+    one = C_LOOPS.replace("#pragma omp parallel for\n#pragma homing on home(b[i])\n", "")
+    for text, times in ((one, 1), (C_LOOPS, 2)):
+        read.clear()
+        text = text.replace("int main", "int one(void) { return 1; }\nint main")  # laid out in lines first
+        source.write_text(text.replace("a[i] = (", "b[3] = a[i] = ("))
+        with pytest.raises(TranslationError) as error:
+            translate([str(source)], Options("spmd"))
+        assert [problem.position.line for problem in error.value.problems][:1] == [12]
+        assert len(read) == times
