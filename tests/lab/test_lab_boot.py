@@ -67,10 +67,21 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def guest(work: Path, compiled_parts: None) -> Iterator[Guest]:
-    options = LabOptions(nodes=NODES, memory_per_node_mib=MEMORY_MIB, count=CountOptions(), timeout=500)
-    with Guest(options, cwd=work) as running:
-        yield running
+def told() -> list[str]:
+    """What was said while the guest booted."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def guest(work: Path, compiled_parts: None, told: list[str]) -> Iterator[Guest]:
+    """Not up as soon as it should be at first, and started again: that takes no boot of its own."""
+    options = LabOptions(
+        nodes=NODES, memory_per_node_mib=MEMORY_MIB, count=CountOptions(), timeout=500, progress=told.append
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("homing.lab.guest._BOOT_TIMEOUTS", (0.5, 240.0))
+        with Guest(options, cwd=work) as running:
+            yield running
 
 
 def shell(guest: Guest, script: str, **settings: object) -> StepResult:
@@ -468,12 +479,8 @@ def test_an_interrupt_while_the_guest_boots_is_one_line(work: Path, compiled_par
     )
 
 
-def test_a_guest_that_hangs_at_boot_is_started_again(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("homing.lab.guest._BOOT_TIMEOUTS", (0.5, 240.0))
-    told: list[str] = []
-    options = LabOptions(nodes=2, memory_per_node_mib=256, progress=told.append)
-    with Guest(options, cwd=work) as again:
-        assert shell(again, "exit 4").exit_status == 4
+def test_a_guest_that_hangs_at_boot_is_started_again(guest: Guest, told: list[str]) -> None:
+    assert shell(guest, "exit 4").exit_status == 4
     assert sum("trying once more" in line for line in told) == 1
 
 

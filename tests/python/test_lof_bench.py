@@ -16,7 +16,7 @@ from homing.bench.lof import paper
 ROOT = Path(__file__).resolve().parents[2]
 
 
-SHORT = ("nas_cg", "i_cg", "drift")  # the quick ones; every table and figure has a row of them
+SHORT = ("i_cg", "drift")  # the quick ones; every table and figure has a row of them
 
 
 @dataclass(frozen=True)

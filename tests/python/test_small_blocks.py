@@ -13,6 +13,7 @@ from tests.programs.build import build
 from tests.python.conftest import compile_c
 from tests.python.test_preloads import find
 from tests.python.test_programs import LIBRARY, MECHANISMS, assert_worked, did, records, run
+from tests.rotation import in_rotation
 
 MIB = 1 << 20
 #: What the rows of tests/programs/small_blocks.c are in all.
@@ -57,8 +58,9 @@ def test_rows_are_watched_in_any_allocators_memory(allocator: str, tmp_path: Pat
     assert seen > 0, did(record)
 
 
-@pytest.mark.parametrize("how", ["churn", "trim", "streams"])
-@pytest.mark.parametrize("allocator", ALLOCATORS[1:])
+@pytest.mark.parametrize(
+    ("allocator", "how"), in_rotation(list(ALLOCATORS[1:]), ["churn", "trim", "streams"])
+)
 def test_small_blocks_come_and_go_in_any_allocators_memory(allocator: str, how: str, tmp_path: Path) -> None:
     watch([build("small_blocks", "gcc"), how], tmp_path, allocator, "every-region")
 

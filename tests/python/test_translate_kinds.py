@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -70,11 +71,11 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("kinds"))
 
 
-#: Each in parts, of which ranks have the same, and with one of the others in turn (0.3 and 0.6 s a program).
+#: Each in parts, of which ranks have the same; every second one with one of the others (0.3 and 0.6 s each).
 IN_TURN = [
-    pytest.param(target, name, marks=[] if target in ("spmd", ("pages", "mpi")[i % 2]) else pytest.mark.full)
+    pytest.param(target, name, marks=[] if target == "spmd" or target == also else pytest.mark.full)
     for target in ("spmd", "pages", "mpi")
-    for i, name in enumerate(KINDS)
+    for also, name in zip(itertools.cycle(("pages", "mpi", "", "")), KINDS, strict=False)
 ]
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,10 +74,21 @@ STRIDES = {
     ".f90": ("block", "gen_block(4,0,1,9,7,6,5,2)", "cyclic", "cyclic(3)"),
     ".c": ("[block]", "[cyclic]", "[cyclic(2)]"),
 }
+
+
+def in_turn(name: str, distributions: dict[str, tuple[str, ...]]) -> list[Any]:
+    """A program in both languages: every second distribution in Fortran, the others in C (0.4 s a case)."""
+    return [
+        pytest.param(name + suffix, text, marks=[] if (number + turn) % 2 == 0 else pytest.mark.full)
+        for turn, (suffix, texts) in enumerate(distributions.items())
+        for number, text in enumerate(texts)
+    ]
+
+
 CASES = [
-    *((f"stencil{suffix}", text) for suffix, texts in STENCIL.items() for text in texts),
-    *((f"strides{suffix}", text) for suffix, texts in STRIDES.items() for text in texts),
-    *((f"local{suffix}", text) for suffix, texts in LOCAL.items() for text in texts),
+    *in_turn("stencil", STENCIL),
+    *in_turn("strides", STRIDES),
+    *in_turn("local", LOCAL),
     ("fresh.f90", "block"),
     ("shares.f90", "block"),
     ("directions.f90", ""),

@@ -99,6 +99,26 @@ class Build:
         return " ".join(self.run("./prog", folder=folder).stdout.split())
 
 
+@pytest.fixture(scope="module")
+def first_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[Build, Path]:
+    """Built by make, and a copy of it all."""
+    folder = tmp_path_factory.mktemp("made")
+    build = Build(folder / "build")
+    build.make()
+    return build, shutil.copytree(folder / "build", folder / "kept", symlinks=True)
+
+
+@pytest.fixture
+def made(first_build: tuple[Build, Path]) -> Build:
+    """The program as make left it, at the same place: the records have paths. 2 s of a processor sooner than
+    by make."""
+    build, kept = first_build
+    shutil.rmtree(build.top.parent)
+    shutil.copytree(kept, build.top.parent, symlinks=True)
+    build.environment["HOMING_TRANSLATE"] = "spmd"
+    return build
+
+
 @pytest.mark.parametrize("target", ONE_OF_THREE)
 def test_parallel_make_over_folders(tmp_path: Path, target: str) -> None:
     """The sources lie in two folders, the objects in a third; the module's array is distributed, the
@@ -113,11 +133,10 @@ def test_parallel_make_over_folders(tmp_path: Path, target: str) -> None:
     assert len({one.state for one in records.values()}) == 1
 
 
-def test_an_edited_file_changes_what_others_should_be(tmp_path: Path) -> None:
+def test_an_edited_file_changes_what_others_should_be(made: Build) -> None:
     """A wider stencil in one file widens the array that another one allocates: make does not know, the
     link does, and the build's objects stay."""
-    build = Build(tmp_path)
-    build.make()
+    build = made
     before = (build.objects / "fields.o").read_bytes()
     build.edit("src/mod/relax.f90", "do i = 1, n", "do i = 2, n")
     build.edit("src/mod/relax.f90", "a(i - 1)", "a(i - 2)")
@@ -140,9 +159,8 @@ def test_an_edited_file_changes_what_others_should_be(tmp_path: Path) -> None:
     assert "again" not in build.make()
 
 
-def test_an_edit_that_concerns_nobody_else(tmp_path: Path) -> None:
-    build = Build(tmp_path)
-    build.make()
+def test_an_edit_that_concerns_nobody_else(made: Build) -> None:
+    build = made
     build.edit("src/app/main.f90", "0, 99", "0, 9")
     said = build.make()
     assert said.count(" -c ") == 1 and "again" not in said
@@ -169,9 +187,8 @@ def test_cmake(tmp_path: Path, generator: str) -> None:
     assert build.says() == build.plain() != EXPECTED
 
 
-def test_an_object_of_another_compiler(tmp_path: Path) -> None:
-    build = Build(tmp_path)
-    build.make()
+def test_an_object_of_another_compiler(made: Build) -> None:
+    build = made
     step = build.objects / "step.o"
     assert build.run("gfortran", "-fopenmp", "-c", "../src/app/step.f90", "-o", "step.o").returncode == 0
     assert records_of(str(step)).without == 1
@@ -182,9 +199,8 @@ def test_an_object_of_another_compiler(tmp_path: Path) -> None:
     assert not (build.objects / "prog2").exists()
 
 
-def test_a_callee_of_another_compiler_gets_whole_arrays(tmp_path: Path) -> None:
-    build = Build(tmp_path)
-    build.make()
+def test_a_callee_of_another_compiler_gets_whole_arrays(made: Build) -> None:
+    build = made
     assert build.run("gfortran", "-fopenmp", "-c", "../src/mod/relax.f90", "-o", "relax.o").returncode == 0
     done = build.run(build.fc, "-fopenmp", "fields.o", "relax.o", "step.o", "main.o", "-o", "prog")
     assert done.returncode == 0 and "step.f90" in done.stderr
@@ -202,12 +218,11 @@ end program
 """
 
 
-def test_two_programs_share_an_object(tmp_path: Path) -> None:
+def test_two_programs_share_an_object(made: Build) -> None:
     """One passes distributed arrays, the other does not: each link gets what it needs. A shared library can
     be only one of the two."""
-    build = Build(tmp_path)
+    build = made
     (build.top / "src" / "app" / "other.f90").write_text(OTHER)
-    build.make()
     assert build.run(build.fc, "-fopenmp", "-c", "../src/app/other.f90").returncode == 0
     done = build.run(build.fc, "-fopenmp", "other.o", "relax.o", "-o", "other")
     assert done.returncode == 0 and "../src/mod/relax.f90: compiled again for this program" in done.stderr
@@ -224,18 +239,16 @@ def test_two_programs_share_an_object(tmp_path: Path) -> None:
     assert "src/mod/relax.f90:1:1: ./libk.so holds it as it was translated in view of other files" in said
 
 
-def test_objects_of_two_targets(tmp_path: Path) -> None:
-    build = Build(tmp_path)
-    build.make()
+def test_objects_of_two_targets(made: Build) -> None:
+    build = made
     build.environment["HOMING_TRANSLATE"] = "pages"
     assert build.run(build.fc, "-fopenmp", "-c", "../src/mod/relax.f90", "-o", "relax.o").returncode == 0
     said = build.refuses(build.fc, "-fopenmp", "fields.o", "relax.o", "step.o", "main.o", "-o", "prog2")
     assert "fields.o was translated with --to spmd, this command has --to pages: give both the same" in said
 
 
-def test_a_source_that_is_not_what_its_object_was_made_of(tmp_path: Path) -> None:
-    build = Build(tmp_path)
-    build.make()
+def test_a_source_that_is_not_what_its_object_was_made_of(made: Build) -> None:
+    build = made
     build.edit("src/mod/fields.f90", "n = 40", "n = 50")
     build.edit("src/mod/relax.f90", "a(i - 1)", "a(i)")
     assert build.run(build.fc, "-fopenmp", "-c", "../src/mod/relax.f90", "-o", "relax.o").returncode == 0
@@ -243,10 +256,9 @@ def test_a_source_that_is_not_what_its_object_was_made_of(tmp_path: Path) -> Non
     assert "src/mod/fields.f90:1:1: is not what fields.o was compiled from: build that again" in said
 
 
-def test_a_callee_that_says_otherwise_than_its_caller(tmp_path: Path) -> None:
+def test_a_callee_that_says_otherwise_than_its_caller(made: Build) -> None:
     """Whoever is compiled first: the file with the contradiction is refused, and so is the link."""
-    build = Build(tmp_path)
-    build.make()
+    build = made
     build.edit("src/mod/relax.f90", "  integer :: i\n", "  !$homing distribute a(cyclic)\n  integer :: i\n")
     done = build.run("make", "-f", "../Makefile", f"FC={build.fc}")
     assert done.returncode == 2

@@ -15,6 +15,8 @@ ON HOME of a private variable. Each kind was mended, and is a test of its own.
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from homing.translate.positions import TranslationError
@@ -30,6 +32,15 @@ LONG_LINES = {".f90": ("-ffree-line-length-none",), ".c": ()}
 PROGRAMS = {"spmd": 6, "pages": 4, "mpi": 3, "upm": 3}
 PROGRAMS_IN_CXX = dict.fromkeys(PROGRAMS, 2)
 SUFFIXES = [".f90", ".c", ".cpp"]
+#: Each language and each target (1.3 s a case).
+IN_SHORT = {
+    (".f90", "spmd"),
+    (".c", "spmd"),
+    (".c", "pages"),
+    (".f90", "mpi"),
+    (".cpp", "mpi"),
+    (".f90", "upm"),
+}
 #: Of these, those that are translated must be at least so many of ten: the others show nothing.
 TRANSLATED = {"spmd": 3, "pages": 4, "mpi": 2, "upm": 9}
 
@@ -63,8 +74,13 @@ def test_random_loops(workshop: Workshop, suffix: str) -> None:
     assert any(translated)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    ("suffix", "target"),
+    [
+        pytest.param(*both, marks=[] if both in IN_SHORT else pytest.mark.full)
+        for both in itertools.product(SUFFIXES, TARGETS)
+    ],
+)
 def test_whole_programs(workshop: Workshop, suffix: str, target: str) -> None:
     first = 40 * TARGETS.index(target)
     count = (PROGRAMS_IN_CXX if suffix == ".cpp" else PROGRAMS)[target]

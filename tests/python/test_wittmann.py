@@ -281,13 +281,14 @@ TINY = wittmann_machines.Size(
 )
 
 
+@pytest.mark.full  # 11 s of a processor: the program is compiled once more, with every access counted
 @pytest.mark.parametrize(
     ("way", "least", "most", "remote"),
     [
         ("static.s", 0.99, 1.0, 0.1),
         ("static.round-robin", 0.0, 1.0, 0.5),
         ("tasks.s.kji", 0.2, 0.8, 0.5),
-        pytest.param("tbb.p.a", 0.7, 1.0, 0.1, marks=pytest.mark.full),
+        ("tbb.p.a", 0.7, 1.0, 0.1),
     ],
 )
 def test_a_simulated_run_knows_who_is_at_home(way: str, least: float, most: float, remote: float) -> None:
