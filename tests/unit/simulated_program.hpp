@@ -5,6 +5,7 @@
 #pragma once
 
 #include "areas/areas.hpp"
+#include "areas/dispatch.hpp" // has parameters called `nodes`, which would shadow ours
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
 #include "failing.hpp"
