@@ -48,12 +48,12 @@ _LONG = (
     "test_translate_program",
     "test_translate_kinds",
     "test_translate_parts",
-    "test_lof_bench",
     "test_translate_c_files",
     "test_translate_c_memory",
     "test_translate_random",
     "test_upmlib_bench",
-    "test_wittmann",
+    "test_small_blocks",
+    "test_apps",
 )
 
 

@@ -324,7 +324,8 @@ def test_a_memory_limit_holds_and_the_program_finishes(runs: GuestRuns, placed: 
     assert sum(found["nodes"]) == 4096
 
 
-@pytest.mark.parametrize("source", WINDOWS_FIRST)
+@pytest.mark.full  # 10 s of a processor; that no policy of homing's stays behind: the tests around this one
+@pytest.mark.parametrize("source", SOURCES)
 def test_pages_that_come_late_land_where_there_is_memory(runs: GuestRuns, filled: str, source: str) -> None:
     """More of them than the first node has room for: under a policy of homing's it would be all they get."""
     found, record = run_placed(

@@ -16,7 +16,7 @@ from homing.bench.lof import paper
 ROOT = Path(__file__).resolve().parents[2]
 
 
-SHORT = ("i_cg", "drift")  # the quick ones; every table and figure has a row of them
+pytestmark = pytest.mark.full  # 34 s of a processor for three of the programs
 
 
 @dataclass(frozen=True)
@@ -28,20 +28,15 @@ class Bench:
     folder: Path
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(SHORT, id="short"), pytest.param((), id="all", marks=pytest.mark.full)],
-)
-def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     folder = tmp_path_factory.mktemp("lof")
     words = ["-m", "homing", "bench", "lof", "--size", "small", "--redo", "--output", str(folder)]
-    if request.param:
-        words += ["--only", ",".join(request.param)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HOMING")}
     done = subprocess.run(
         [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900
     )
-    return Bench(request.param or paper.PROGRAMS, done, folder)
+    return Bench(paper.PROGRAMS, done, folder)
 
 
 def test_the_three_tables_are_printed(bench: Bench) -> None:

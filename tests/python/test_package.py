@@ -187,7 +187,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("way", ["wheel", "prefix"])
+@pytest.mark.parametrize("way", ["wheel", pytest.param("prefix", marks=pytest.mark.full)])
 def test_every_subcommand_works_without_the_source_tree(
     way: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

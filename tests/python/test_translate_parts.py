@@ -147,9 +147,8 @@ def test_papers_codes_in_parts(workshop: Workshop, name: str, suffix: str) -> No
             assert without_times(found) == without_times(expected), f"{size}, {threads} threads"
 
 
-@pytest.mark.parametrize("target", ["pages", "upm"])
+@pytest.mark.parametrize(("target", "suffix"), in_rotation(["pages", "upm"], [".f90", ".c"]))
 @pytest.mark.parametrize("name", ["jacobi", "lu", "lbe"])
-@pytest.mark.parametrize("suffix", [".f90", ".c"])
 def test_papers_codes_with_shared_arrays(workshop: Workshop, name: str, suffix: str, target: str) -> None:
     if target == "upm" and not os.path.exists(LIBRARY):
         pytest.skip("libhoming.so is not built")

@@ -74,6 +74,7 @@ TEST_F(EngineTest, APlacementThatIsRightIsNotHarmed) {
 
 TEST_F(EngineTest, SerialInitialisationOfMixedPagesGetsNoWorse) {
     for (const Mix& mix : mixes()) {
+        if (mix.nodes > 4 && !test_rounds(false, true)) continue; // 0.5 s each
         SCOPED_TRACE(std::string(mix.name) + ", " + std::to_string(mix.nodes) + " nodes");
         Program program(4096, 1 << 20, mix.nodes);
         const auto owner = [&](std::size_t page) { return mix.owner(page, program.pages()); };
