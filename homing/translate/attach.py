@@ -41,9 +41,10 @@ def attach(
     routines: Sequence[Routine],
     pragmas: Sequence[OpenMP],
     directives: Sequence[Directive],
+    unread: Sequence[tuple[int, int, str]] = (),
 ) -> None:
     """Put every directive into the body (or the declarations) of the routine that it stands in, and nest what
-    constructs contain."""
+    constructs contain. unread: code that stays as it is (begin, end, what), and OpenMP's directives there."""
     events: list[tuple[int, int, OpenMP | Directive]] = [(p.begin, p.end, p) for p in pragmas]
     for directive in directives:
         place = directive.source.position
@@ -53,6 +54,12 @@ def attach(
     events.sort(key=lambda event: (event[0], not isinstance(event[2], OpenMP)))
     # A clause inside an OpenMP directive comes before it, so that it is known when the loop is met.
     for begin, end, event in events:
+        around = next((what for first, last, what in unread if first <= begin < last), None)
+        if around is not None:
+            if isinstance(event, OpenMP):
+                continue
+            reason = f"a directive in code that is not followed ({around}): put it into a plain function"
+            raise TranslationError([source.problem(begin, end, reason)])
         routine = _innermost(routines, begin)
         if routine is None:
             if isinstance(event, OpenMP):

@@ -11,7 +11,12 @@ Edit = tuple[int, int, str]
 
 _NO_CODE = {
     True: re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|![^\n]*"""),
-    False: re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/|//[^\n]*""", re.DOTALL),
+    # Raw texts of C++ end at their own marks; a quote behind a digit (1'000) begins no character.
+    False: re.compile(
+        r"""\b(?:u8|[uUL])?R"([^()\\\s]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\])*"|"""
+        r"""(?:\bu8|(?<![0-9]))'(?:\\.|[^'\\\n])*'|/\*.*?\*/|//[^\n]*""",
+        re.DOTALL,
+    ),
 }
 _IF = re.compile(r"\s*if\s*\(", re.IGNORECASE)
 _VARIABLE = re.compile(r"\s*([A-Za-z_]\w*)\s*")

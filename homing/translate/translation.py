@@ -15,6 +15,7 @@ from homing.translate.not_translated import REFUSED, directives_included
 from homing.translate.options import Options as Options
 from homing.translate.options import Own as Own
 from homing.translate.plan.arrays import Distributions
+from homing.translate.plan.class_code import class_code, of_each_rank
 from homing.translate.plan.collect import array_plans, collected, refusals
 from homing.translate.plan.freed import memory_unseen
 from homing.translate.plan.kept import addresses_kept
@@ -50,9 +51,11 @@ from homing.translate.write.hidden_intrinsics import hidden
 from homing.translate.write.inquiries import settle
 
 TARGETS = ("pages", "spmd", "mpi", "upm")
-#: Ranks need files of their own, whoever opens them.
+#: Functions of C that read the standard input.
+_READING = frozenset({"scanf", "getchar", "gets"})
 #: How often procedures are copied, which may call others that are called in several ways then.
 _MOST_CLONES = 8
+#: Ranks need files of their own, whoever opens them.
 _OPENS = re.compile(r"^[^!\n]*\b(open|fopen|inquire|remove)\s*\(", re.MULTILINE | re.IGNORECASE)
 
 
@@ -221,7 +224,7 @@ def _distributed(
 ) -> tuple[list[Problem], list[Step]]:
     """Writes the arrays and what is done with them, under pages, spmd or mpi. What stands in the way, and
     what is planned; `regions`: what was planned of regions that were joined."""
-    problems = [*distributions.problems, *externs(units, distributions)]
+    problems = [*distributions.problems, *externs(units, distributions), *class_code(units, distributions)]
     steps: list[Step] = []
     if target != "pages":
         problems += memory_unseen(units, distributions)
@@ -396,6 +399,7 @@ def translate_parts(
             writers.append(writer)
         if mpi:
             problems += [unit.source.problem(*one) for one in left_out(unit, edits[id(unit)])]
+            problems += of_each_rank(unit, distributions)
     begun = {id(edits[id(unit)]) for unit in units if mpi and any(one.main for one in unit.routines)}
     for writer in writers:
         # Of ranks, one is heard, whatever there is to translate.
@@ -410,11 +414,11 @@ def _standard_input(routine: Routine) -> list[Problem]:
     """Only rank 0 of an MPI program has the standard input; the others would find its end."""
     found = []
     for statement in statements(routine.body):
-        if statement.kind is not Kind.INPUT:
+        if statement.kind is not Kind.INPUT and not _READING & set(statement.calls):
             continue
         text = statement.text.replace(" ", "")
         fortran = re.match(r"(if\(.*\))?read(\*|\((unit=)?(\*|5),|\d|')", text)
-        if fortran or {"scanf", "getchar", "gets"} & set(statement.calls) or "stdin" in text:
+        if fortran or _READING & set(statement.calls) or "stdin" in text:
             reason = "reads standard input, which only rank 0 has: read a file, or take arguments"
             found.append(routine.source.problem(statement.begin, statement.end, reason))
     return found

@@ -62,6 +62,7 @@ class Reference:
     changed: bool = False  # OTHER, for a macro stands there, but it is surely written
     only_read: bool = False  # OTHER or ARGUMENT, but nothing is written by it
     brought: str | None = None  # not in the text: see brought.py; what comes before it in the list
+    apart: str | None = None  # C++: why it is not followed: it goes to a class, a template or a lambda
 
 
 class Kind(Enum):
@@ -77,6 +78,9 @@ class Kind(Enum):
 
 #: The label of a statement that stands for `case ...:` or `default:` of C, to which SWITCH alone leads.
 CASE = " case"
+#: C++: what the code of classes, templates and lambdas together is called: which of it a call or the end of
+#: an object runs is not followed.
+CLASSES = "code of classes"
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,7 @@ class Branch:
     masked: bool = False  # where, forall
     body_begins: list[int] = field(default_factory=list)
     switch: bool = False  # C's: one arm, which may be entered at each case, and which a break leaves
+    tries: bool = False  # C++: TRY, with its handlers
 
     @property
     def begin(self) -> int:
@@ -298,6 +303,33 @@ class Prototype:
     parameters: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True)
+class Mention:
+    """C++: a word that may mean a variable or a function, where that is no plain access or call. what: the
+    code that it stands in, which is not read; nothing where it is."""
+
+    name: str
+    begin: int
+    end: int
+    what: str
+
+
+@dataclass
+class Apart:
+    """C++: the code of a file that stays as it is: of classes, templates and headers.
+
+    used: is there any? words: all of its words, with their places. begun: variables that are made before
+    main by calls. wrong: what may not be there at all (begin, end, why). unfit: functions
+    that may not get parts of arrays, and why."""
+
+    used: bool = False
+    mentions: list[Mention] = field(default_factory=list)
+    words: dict[str, int] = field(default_factory=dict)
+    begun: list[Statement] = field(default_factory=list)
+    wrong: list[tuple[int, int, str]] = field(default_factory=list)
+    unfit: dict[str, str] = field(default_factory=dict)
+
+
 @dataclass
 class Routine:
     """A procedure, a main program, or (module = True) a module, or a C file's own scope."""
@@ -338,6 +370,7 @@ class Routine:
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     again: dict[str, list[Declaration]] = field(default_factory=dict)  # C file: other ones of its variables
     namespaces: dict[str, str] = field(default_factory=dict)  # C++ file: where its variables stand
+    apart: Apart | None = None  # C++ file: see Apart
     #: Names that something else reaches, unseen: where that is said (begin, end), and how.
     unseen: dict[str, tuple[int, int, str]] = field(default_factory=dict)
     saves: bool = False  # Fortran: a SAVE without names holds

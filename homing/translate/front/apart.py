@@ -96,11 +96,11 @@ def _loop_breaks(source: SourceFile, node: Loop | Construct) -> set[int]:
     if isinstance(node, Loop) and written and before and not before.startswith("#"):
         found.add(node.begin)
     end = node.end
-    if text[end - 1 : end] not in (";", "}"):  # a body without braces may end before its semicolon
+    if text[end - 1 : end] != ";":  # a body without braces may end before its semicolon, also with a brace
         behind = _SEMICOLON.match(text, end)
-        if behind is None:
+        if behind is None and text[end - 1 : end] != "}":
             return found
-        end = behind.end()
+        end = behind.end() if behind is not None else end
     if not _NOTHING_BEHIND.match(text, end):
         found.add(end)
     return found

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from clang import cindex
 from clang.cindex import Cursor, CursorKind, StorageClass, TranslationUnit, TypeKind
 
-from homing.translate.affine import shifted
 from homing.translate.attach import attach
 from homing.translate.code_text import blanked
 from homing.translate.directives.model import Directive
-from homing.translate.front.c_accesses import Accesses, is_calm, is_number, unused_calls
+from homing.translate.front.c_accesses import Accesses, is_calm
 from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_given import givings
 from homing.translate.front.c_kept import kept_arguments
-from homing.translate.front.c_loops import Loops
 from homing.translate.front.c_memory import (
     MEMORY,
     TAKES,
@@ -33,20 +31,33 @@ from homing.translate.front.c_memory import (
     takings,
 )
 from homing.translate.front.c_names import undeclared
-from homing.translate.front.c_places import Places, declarator
+from homing.translate.front.c_places import Places
 from homing.translate.front.c_plain import check_plain
 from homing.translate.front.c_pragmas import pragmas_of
 from homing.translate.front.c_quiet import quiet_calls
-from homing.translate.front.cxx import INPUT, OUTPUT, REFERENCES, Unlike, children, qualified
+from homing.translate.front.c_types import unused_calls
+from homing.translate.front.cxx import (
+    INPUT,
+    OUTPUT,
+    RECORDS,
+    REFERENCES,
+    apart,
+    children,
+    has_references,
+    is_template,
+)
+from homing.translate.front.cxx_apart import ClassFile
+from homing.translate.front.cxx_calls import holds_objects, uses_class
+from homing.translate.front.cxx_statements import CxxStatements
 from homing.translate.front.includes import check_includes
-from homing.translate.front.libclang import ARRAYS, MACROS, other_headers, raising_callbacks, sizes, survives
+from homing.translate.front.libclang import MACROS, other_files, other_headers, raising_callbacks, survives
 from homing.translate.front.libclang import index as clang_index
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
 from homing.translate.tree import (
     CASE,
+    CLASSES,
     Access,
-    Bound,
     Branch,
     Declaration,
     Kind,
@@ -124,11 +135,9 @@ def read(
     with raising_callbacks():
         if not plain:
             check_plain(source, unit, parse)
-        if source.cxx and (unlike := Unlike(builder.places, source.path).file(unit.cursor)):
-            raise TranslationError([source.problem(*one) for one in unlike])
         builder.file(unit.cursor)
         pragmas = list(pragmas_of(source, unit))
-    attach(source, builder.routines, pragmas, directives)
+    attach(source, builder.routines, pragmas, directives, builder.classes.ranges)
     for routine in builder.routines:
         names: set[str] = set()
         for pragma in pragmas:
@@ -142,7 +151,7 @@ def read(
     return Unit(source, source.form, builder.routines), sorted(builder.lines)
 
 
-class _Builder(Loops):
+class _Builder(CxxStatements):
     def __init__(self, source: SourceFile) -> None:
         self.source = source
         self.cxx = source.cxx
@@ -154,6 +163,9 @@ class _Builder(Loops):
         self.places = Places(source)
         self.place = self.places.place
         self.accesses = Accesses(self.places, self.is_array)
+        self.accesses.quiet = self.routine.quiet
+        self.name = self.accesses.function
+        self.classes = ClassFile(source, self.places, self.name)
 
     # --- the file ---------------------------------------------------------------------------------------
 
@@ -161,39 +173,60 @@ class _Builder(Loops):
         scope = self.routine
         scope.declarations_end = scope.body_end = len(self.source.text)
         self.routines.append(scope)
-        for cursor in children(top) if self.cxx else top.get_children():
-            kind = cursor.kind
-            if kind in MACROS:
-                continue
+        found = [one for one in (children(top) if self.cxx else top.get_children()) if one.kind not in MACROS]
+        if self.cxx:
+            self.classes.begin(found, other_files(self.source.path, top))
+        for cursor in found:
             file = cursor.location.file
-            if kind is CursorKind.FUNCTION_DECL and (released := may_free(cursor)):
+            if cursor.kind is CursorKind.FUNCTION_DECL and (released := may_free(cursor)):
                 scope.releasing[self.name(cursor)] = released
             if file is None or file.name != self.source.path:
-                if kind is CursorKind.VAR_DECL and file is not None:
-                    self.included_variable(scope, cursor)
-                elif kind is CursorKind.FUNCTION_DECL and file is not None:
-                    scope.headers[self.name(cursor)] = file.name
-                    if cursor.is_definition() and not cursor.location.is_in_system_header:
-                        scope.freeing[self.name(cursor)] = freed_arguments(cursor, scope.freeing)
-                        scope.keeping[self.name(cursor)] = kept_arguments(cursor, scope.keeping)
-                        calls = quiet_calls(cursor, self.cxx)
-                        if calls is not None:
-                            scope.quiet[self.name(cursor)] = calls
+                self.included(scope, cursor)
                 continue
             self.lines.add(self.source.line_start(self.begin(cursor)))
-            if kind is CursorKind.FUNCTION_DECL:
+            if cursor.kind is CursorKind.FUNCTION_DECL and not (self.cxx and self.unread(cursor)):
                 if cursor.is_definition():
                     self.function(cursor)
                 else:
                     places = tuple((self.begin(one), self.end(one)) for one in cursor.get_arguments())
                     whole = self.begin(cursor), self.end(cursor)
                     scope.prototypes.append(Prototype(self.name(cursor), *whole, places))
-            elif kind is CursorKind.VAR_DECL:
+                if self.cxx:
+                    self.classes.defaults(cursor)
+            elif cursor.kind is CursorKind.VAR_DECL and cursor.semantic_parent.kind not in RECORDS:
                 self.global_variable(scope, cursor)
+            elif self.cxx:
+                self.classes.add(cursor)
         scope.pointed = self.accesses.pointed
+        if self.cxx:
+            self.classes.called = self.accesses.called_at
+            for routine in self.routines:
+                self.classes.changed(routine)
+            scope.apart = self.classes.finished()
 
-    def name(self, cursor: Cursor) -> str:
-        return qualified(cursor) if self.cxx else cursor.spelling
+    def included(self, scope: Routine, cursor: Cursor) -> None:
+        """What a header declares."""
+        file = cursor.location.file
+        if cursor.kind is CursorKind.VAR_DECL and file is not None:
+            self.included_variable(scope, cursor)
+        elif cursor.kind is CursorKind.FUNCTION_DECL and file is not None:
+            scope.headers[self.name(cursor)] = file.name
+            if cursor.is_definition() and not cursor.location.is_in_system_header:
+                scope.freeing[self.name(cursor)] = freed_arguments(cursor, scope.freeing)
+                scope.keeping[self.name(cursor)] = kept_arguments(cursor, scope.keeping)
+                calls = quiet_calls(cursor, self.name)
+                if calls is not None:
+                    scope.quiet[self.name(cursor)] = calls
+        if self.cxx:
+            self.classes.header(cursor)
+
+    def unread(self, function: Cursor) -> bool:
+        """C++: is it a function whose body is not read?"""
+        read = any(one.kind is CursorKind.COMPOUND_STMT for one in function.get_children())
+        if function.is_definition() and function.spelling == "main" and not read:
+            reason = "the body of main is no block in braces: put a TRY inside of one"
+            raise TranslationError([self.source.problem(self.begin(function), self.end(function), reason)])
+        return apart(function) is not None or is_template(function) or (function.is_definition() and not read)
 
     def global_variable(self, scope: Routine, cursor: Cursor) -> None:
         around = self.name(cursor).rpartition("::")[0]
@@ -209,9 +242,14 @@ class _Builder(Loops):
             if inner.kind.is_expression():
                 self.expression(inner, made.references, Access.READ, False, made)
         for reference in made.references:
-            if reference.access is Access.OTHER:
-                reason = f"'{cursor.spelling}' is another name for '{reference.name}'"
+            named = reference.access is Access.OTHER
+            reason = "is another name for" if named else "is made, before main begins, of"
+            if named or self.cxx:
+                reason = f"'{cursor.spelling}' {reason} '{reference.name}'"
                 scope.unseen.setdefault(reference.name, (reference.begin, reference.end, reason))
+        if self.cxx:
+            self.classes.begun(cursor, made)
+            self.unread_code()
 
     def included_variable(self, scope: Routine, cursor: Cursor) -> None:
         name = cursor.spelling
@@ -258,6 +296,13 @@ class _Builder(Loops):
                 made.body = self.block(child)
                 note_read_only(self.aliases, made.body)
                 made.inner = frozenset(made.places) - self.outer_names(cursor, child)
+        self.unread_code()
+
+    def unread_code(self) -> None:
+        """C++: lambdas and classes inside."""
+        for cursor in self.accesses.apart:
+            self.classes.add(cursor)
+        self.accesses.apart = []
 
     def outer_names(self, function: Cursor, body: Cursor) -> set[str]:
         """The names that are declared by a function's parameters and in its outermost block alone."""
@@ -275,90 +320,15 @@ class _Builder(Loops):
             return text.index(")", self.end(given[-1]))
         return text.index(")", text.index("(", self.place(cursor.location.offset)))
 
-    def variable(self, scope: Routine, cursor: Cursor, storage: str) -> Declaration:
-        begin, end = self.begin(cursor), self.end(cursor)
-        name_at = self.place(cursor.location.offset)
-        name = cursor.spelling
-        kind = cursor.type
-        pointer = False
-        bounds: list[Bound] = []
-        text = self.source.text
-        at = name_at + len(name)
-        if text[name_at:at] == name:
-            before = text[declarator(text, begin, name_at) : name_at].rstrip()
-            if before.endswith("auto") and kind.get_canonical().kind is TypeKind.POINTER:
-                pointer, kind = True, kind.get_canonical()  # `auto a = new double[n][8]`
-                bounds += [Bound("0", str(size - 1)) for size in sizes(kind.get_pointee())]
-            elif before.endswith(("*", "restrict", "const")) and "*" in before:
-                pointer = True
-                closed = re.compile(r"\s*\)").match(text, at)
-                in_brackets = re.search(r"\(\s*\*[\s\w]*$", before) is not None
-                if in_brackets and closed:
-                    at = closed.end()
-            elif self.cxx and re.search(r"\(\s*&$", before):  # `double (&a)[10]`
-                closed = re.compile(r"\s*\)").match(text, at)
-                at = closed.end() if closed else at
-            while group := re.compile(r"\s*\[([^\]]*)\]").match(text, at):
-                inner = re.sub(r"^\s*(?:restrict|static|const|\s)+\b", "", group[1]).strip()
-                if inner:
-                    bounds.append(Bound("0", shifted(self.text(group.start(1), group.end(1)), -1)))
-                    if inner != group[1].strip():
-                        bounds[-1] = Bound("0", shifted(inner, -1))
-                else:
-                    bounds.append(Bound("0", None, deferred=True))
-                at = group.end()
-            if pointer and bounds:
-                bounds.insert(0, Bound("0", None, deferred=True))
-        if cursor.type.kind in REFERENCES:
-            kind = cursor.type.get_pointee()
-        element = kind
-        while element.kind is TypeKind.POINTER or element.kind in ARRAYS:
-            element = element.get_pointee() if element.kind is TypeKind.POINTER else element.element_type
-        if element.kind is TypeKind.AUTO:
-            element = element.get_canonical()
-        type_text = re.sub(r"\b(?:const|volatile|restrict)\b\s*", "", element.spelling).strip()
-        if element.get_canonical().kind in ARRAYS:  # c_plain.py has not taken it apart
-            reason = f"'{type_text}' is a type of arrays: write the brackets behind '{name}'"
-            scope.unseen.setdefault(name, (begin, end, reason))
-        initial = None
-        braces = r"|\s*(?={)" if self.cxx and bounds else ""
-        match = re.compile(rf"\s*=\s*{braces}").match(text, at)
-        if match:
-            initial = text[match.end() : end]
-        attributes = set()
-        if "const" in text[begin:name_at]:
-            attributes.add("const")
-        if cursor.storage_class.name == "STATIC":
-            attributes.add("save")
-        if cursor.storage_class is StorageClass.EXTERN and initial is None:
-            attributes.add("extern")
-        made = Declaration(
-            name,
-            name,
-            type_text,
-            bounds,
-            name_at,
-            end,
-            begin,
-            end,
-            attributes=frozenset(attributes),
-            initial=initial,
-            number=is_number(cursor.type),
-            storage="dummy" if storage == "dummy" else "pointer" if pointer else storage,
-        )
-        scope.places.setdefault(name, []).append(begin)
-        if name in scope.declarations and bounds == [] and scope.declarations[name].bounds:
-            return made
-        if name not in scope.declarations or bounds or pointer:
-            scope.declarations[name] = made
-        return made
-
     # --- statements -------------------------------------------------------------------------------------
 
     def block(self, cursor: Cursor) -> list[Node]:
         found: list[Node] = []
         for child in cursor.get_children():
             found.extend(self.node(child))
+        if self.cxx and any(map(holds_objects, cursor.get_children())):
+            end = self.end(cursor) - 1
+            found.append(Statement(end, end, Kind.CALL, "", calls=(CLASSES,)))
         return found
 
     def body(self, cursor: Cursor) -> list[Node]:
@@ -395,19 +365,18 @@ class _Builder(Loops):
             return [self.other_loop(cursor)]
         if kind is CursorKind.IF_STMT:
             children = list(cursor.get_children())
-            head = self.expression_statement(children[0], condition=True)
+            head, children = self.condition(children)
             head.decides = True
-            arms = [(head, self.body(children[1]))]
-            if len(children) > 2:
-                first, at = self.end(children[1]), self.begin(children[2])
+            arms = [(head, self.body(children[0]))]
+            if len(children) > 1:
+                first, at = self.end(children[0]), self.begin(children[1])
                 word = re.search(r"\belse\b", blanked(self.source.text[first:at], False, " "))
                 at = first + word.end() if word else at  # directives may stand behind it
-                arms.append((self.blank(at, at), self.body(children[2])))
+                arms.append((self.blank(at, at), self.body(children[1])))
             head.begin = begin
             return [Branch(arms, self.end(cursor))]
         if kind is CursorKind.SWITCH_STMT:
-            children = list(cursor.get_children())
-            head = self.expression_statement(children[0])
+            head, children = self.condition(list(cursor.get_children()))
             head.begin = begin
             return [Branch([(head, self.body(children[-1]))], self.end(cursor), switch=True)]
         if kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
@@ -421,6 +390,8 @@ class _Builder(Loops):
             return [made, *(node for child in cursor.get_children() for node in self.node(child))]
         if kind is CursorKind.DECL_STMT:
             return [self.declaration(cursor)]
+        if kind is CursorKind.CXX_TRY_STMT:
+            return [self.tries(cursor)]
         if kind is CursorKind.NULL_STMT:
             return []
         return [self.expression_statement(cursor)]
@@ -431,8 +402,11 @@ class _Builder(Loops):
     def declaration(self, cursor: Cursor) -> Statement:
         made = self.blank(self.begin(cursor), self.end(cursor))
         writes: set[str] = set()
-        for child in cursor.get_children():
+        children = [cursor] if cursor.kind is CursorKind.VAR_DECL else list(cursor.get_children())
+        for child in children:
             if child.kind is not CursorKind.VAR_DECL:
+                if self.cxx:
+                    self.declared(child, made)
                 continue
             if child.storage_class is StorageClass.EXTERN:
                 self.file_variable(child)
@@ -442,16 +416,29 @@ class _Builder(Loops):
             for inner in child.get_children():
                 if inner.kind.is_expression():
                     # Of what a reference is made, the name is another one.
-                    access = Access.OTHER if child.type.kind in REFERENCES else Access.READ
+                    other = child.type.kind in REFERENCES or (self.cxx and has_references(child.type))
+                    access = Access.OTHER if other else Access.READ
                     count = len(made.references)
                     self.expression(inner, made.references, access, False, made)
                     made.takes += tuple(takings(inner, self.places))
                     made.given += tuple(givings(inner, self.places))
                     if child.type.kind is TypeKind.POINTER and is_calm(inner):
                         self.aliases.append(Alias(child, made.references[count:]))
+        self.with_values(made, writes)
         self.finish(made)
         made.writes |= frozenset(writes)
+        objects = [one for one in children if self.cxx and one.kind is CursorKind.VAR_DECL]
+        if any(uses_class(one.type) for one in objects) and CLASSES not in made.calls:
+            made.calls += (CLASSES,)
         return made
+
+    def with_values(self, made: Statement, names: Iterable[str]) -> None:
+        """C++: pointers that get memory from `new` with its values."""
+        if self.accesses.valued:
+            self.accesses.valued = False
+            for name in names:
+                reason = "values for memory from new: assign them behind it"
+                self.routine.unseen.setdefault(name, (made.begin, made.end, reason))
 
     def expression_statement(self, cursor: Cursor, condition: bool = False) -> Statement:
         made = self.blank(self.begin(cursor), self.end(cursor))
@@ -478,6 +465,7 @@ class _Builder(Loops):
             self.expression(cursor, made.references, Access.READ, False, made)
             whole = cursor
             made.commas = commas(cursor, self.places) if MEMORY & set(made.calls) else ()
+        self.with_values(made, [one.name for one in made.references if one.access is Access.WRITE])
         made.takes = tuple(takings(cursor, self.places, whole is None))
         made.given = tuple(givings(cursor, self.places, whole is None))
         self.finish(made, whole)

@@ -6,18 +6,26 @@ import re
 from collections.abc import Callable, Sequence
 
 from clang import cindex
-from clang.cindex import BinaryOperator, Cursor, CursorKind, Type, TypeKind
+from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.front import cxx
 from homing.translate.front.c_elements_given import element_given
 from homing.translate.front.c_library import of_the_library
 from homing.translate.front.c_places import Places
+from homing.translate.front.c_types import (
+    COUNTING,
+    TRANSPARENT,
+    function_type,
+    gives_address,
+    is_number,
+    strip,
+)
+from homing.translate.front.cxx_calls import ClassCode, uses_class
 from homing.translate.front.libclang import ARRAYS
-from homing.translate.tree import Access, Kind, Reference, Statement, Subscript
+from homing.translate.tree import CLASSES, Access, Kind, Reference, Statement, Subscript
 
 #: libclang's numbers of unary operators (CXUnaryOperatorKind).
-COUNTING, ADDRESS, DEREFERENCE, _NOT = (1, 2, 3, 4), 5, 6, 10
-_TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
+ADDRESS, DEREFERENCE, _NOT = 5, 6, 10
 _ASSIGNMENTS = (BinaryOperator.Assign,)
 _POINTERS = (TypeKind.POINTER, *ARRAYS)
 #: What part of an array has whose name has fewer subscripts than dimensions.
@@ -36,15 +44,9 @@ _NUMBERS = frozenset(
         CursorKind.UNARY_OPERATOR,
     ]
 )
-_ARITHMETIC = frozenset(kind for kind in TypeKind if 2 < kind.value < 24 or kind is TypeKind.COMPLEX) | {
-    TypeKind.BOOL,
-    TypeKind.ENUM,
-    TypeKind.HALF,
-    TypeKind.FLOAT128,
-}
 #: Of expressions that only read.
 _CALM = (
-    *_TRANSPARENT,
+    *TRANSPARENT,
     CursorKind.ARRAY_SUBSCRIPT_EXPR,
     CursorKind.BINARY_OPERATOR,
     CursorKind.DECL_REF_EXPR,
@@ -61,6 +63,10 @@ class Accesses:
         self._is_array = is_array
         self.pointed: dict[str, str] = {}  # the functions that pointers may mean, and their types
         self.assigned = self.called = 0  # how many assignments and calls were seen
+        self.quiet: dict[str, frozenset[str]] = {}  # functions that write nothing: see c_quiet.py
+        self.apart: list[Cursor] = []  # C++: the lambdas and classes inside the function
+        self.valued = False  # C++: does the last expression give memory from `new` its values?
+        self.called_at: set[int] = set()  # C++: where functions are called by their names
         self.unused: frozenset[int] = frozenset()  # the calls (their hashes) whose values nothing uses
 
     def expression(
@@ -73,16 +79,19 @@ class Accesses:
             inner = strip(list(cursor.get_children())[-1])
             if inner.kind is CursorKind.DECL_REF_EXPR:
                 return  # `(void)a`: for the compiler's warnings
-        if kind in _TRANSPARENT or kind in cxx.CASTS:
+        access = self._bound(cursor, access)
+        if kind in TRANSPARENT or kind in cxx.CASTS:
             for child in cursor.get_children():
                 if child.kind.is_expression():
                     self.expression(child, found, access, conditional, into)
                     if kind in cxx.CASTS and (function := strip(child).referenced) is not None:
-                        name = self._function(function)
+                        name = self.function(function)
                         if name in self.pointed:
                             self.pointed[name] = ""
             return
-        if kind is CursorKind.DECL_REF_EXPR:
+        if kind is CursorKind.LAMBDA_EXPR:
+            ClassCode(self, found, conditional, into).lambda_expression(cursor)
+        elif kind is CursorKind.DECL_REF_EXPR:
             self._name(cursor, found, access, conditional, into)
         elif kind is CursorKind.MEMBER_REF_EXPR:
             count = len(found)
@@ -94,7 +103,7 @@ class Accesses:
         elif kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
             left, right = list(cursor.get_children())
             into.kind = Kind.ASSIGNMENT
-            self.expression(left, found, Access.UPDATE, conditional, into)
+            self.expression(left, found, self._target(Access.UPDATE, access), conditional, into)
             self.expression(right, found, Access.READ, conditional, into)
         elif kind is CursorKind.BINARY_OPERATOR:
             self._binary(cursor, found, access, conditional, into)
@@ -102,18 +111,20 @@ class Accesses:
             condition, *others = list(cursor.get_children())
             self.condition(condition, found, conditional, into)
             for other in others:
-                self.expression(other, found, Access.READ, True, into)
+                wanted = access if self.places.source.cxx else Access.READ  # of C++ it may be a variable
+                self.expression(other, found, wanted, True, into)
         elif kind is CursorKind.UNARY_OPERATOR:
             self._unary(cursor, found, access, conditional, into)
         elif kind is CursorKind.CALL_EXPR:
-            self._call(cursor, found, conditional, into)
+            self._call(cursor, found, access, conditional, into)
         elif kind is CursorKind.CXX_NEW_EXPR:
             into.calls += ("calloc" if _is_zeroed(self.places, cursor) else "malloc",)
+            self.valued |= cxx.has_values(cursor)
             for child in cursor.get_children():
                 if child.kind.is_expression() and child.extent.start.offset:
                     self.expression(child, found, Access.READ, conditional, into)
         elif kind is CursorKind.CXX_DELETE_EXPR:
-            into.calls += ("free",)
+            into.calls += ("free", CLASSES) if cxx.deletes_object(cursor) else ("free",)
             for child in cursor.get_children():
                 count = len(found)
                 whole = strip(child).kind in (CursorKind.DECL_REF_EXPR, CursorKind.ARRAY_SUBSCRIPT_EXPR)
@@ -125,21 +136,36 @@ class Accesses:
         else:
             for child in cursor.get_children():
                 if child.kind.is_expression() or child.kind.is_statement():
-                    self.expression(child, found, Access.READ, conditional, into)
+                    held = access if kind is CursorKind.INIT_LIST_EXPR else Access.READ
+                    wanted = Access.OTHER if held is Access.OTHER else Access.READ
+                    self.expression(child, found, wanted, conditional, into)
         if kind in _NUMBERS and access is not Access.OTHER and is_number(cursor.type):
             self._confined(found[before:], assigned, called)
+
+    def _bound(self, cursor: Cursor, access: Access) -> Access:
+        """C++: what is done to what a structure is made from: its members may be references to that."""
+        made = cursor.kind in (CursorKind.INIT_LIST_EXPR, *TRANSPARENT, *cxx.CASTS)
+        if made and self.places.source.cxx and access is Access.READ and cxx.has_references(cursor.type):
+            return Access.OTHER
+        return access
+
+    def _target(self, access: Access, wanted: Access) -> Access:
+        """C++: of an assignment, which is a variable itself: `double &x = (a[1] = 2);`."""
+        return Access.OTHER if wanted is Access.OTHER and self.places.source.cxx else access
 
     def _name(
         self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
     ) -> None:
         """A function's name, or a variable's."""
         referenced = cursor.referenced
-        if referenced is not None and referenced.kind is CursorKind.FUNCTION_DECL:
-            function = self._function(referenced)
-            into.pointed += (function,)
+        if referenced is not None and referenced.kind is CursorKind.CXX_METHOD:
+            into.calls += (CLASSES,)
+        elif referenced is not None and referenced.kind is CursorKind.FUNCTION_DECL:
+            function = self.function(referenced)
+            into.pointed += (function,) if cxx.apart(referenced) is None else (CLASSES,)
             self.pointed.setdefault(function, function_type(referenced.type))
         else:
-            (begin, end), name = self.places.access(cursor), cursor.spelling
+            (begin, end), name = self.places.access(cursor), cxx.variable_name(referenced, cursor.spelling)
             if self.places.source.cxx and referenced is not None:
                 if referenced.kind is CursorKind.ENUM_CONSTANT_DECL:
                     return
@@ -157,8 +183,11 @@ class Accesses:
             for reference in found:
                 reference.confined = True
 
-    def _function(self, cursor: Cursor) -> str:
-        return cxx.qualified(cursor) if self.places.source.cxx else str(cursor.spelling)
+    def function(self, cursor: Cursor) -> str:
+        """What a function is called in the tree."""
+        if not self.places.source.cxx:
+            return str(cursor.spelling)
+        return cxx.function_name(cursor, self.places.overloaded)
 
     def _binary(
         self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
@@ -168,7 +197,7 @@ class Accesses:
         if operator in _ASSIGNMENTS:
             self.assigned += 1
             into.kind = Kind.ASSIGNMENT
-            self.expression(left, found, Access.WRITE, conditional, into)
+            self.expression(left, found, self._target(Access.WRITE, access), conditional, into)
             self.expression(right, found, Access.READ, conditional, into)
             return
         if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (
@@ -180,8 +209,9 @@ class Accesses:
             self.condition(left, found, conditional, into)
             self.condition(right, found, True, into)
             return
+        last = access if operator is BinaryOperator.Comma and self.places.source.cxx else None
         self.expression(left, found, _of_memory(left, access), conditional, into)
-        self.expression(right, found, _of_memory(right, access), conditional, into)
+        self.expression(right, found, last or _of_memory(right, access), conditional, into)
 
     def condition(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
         """An expression that is true or false; a pointer alone: is there memory?"""
@@ -199,7 +229,7 @@ class Accesses:
         count, wanted = len(found), access
         operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor)
         if operator in COUNTING:
-            access = Access.UPDATE
+            access = self._target(Access.UPDATE, access)
             into.kind = Kind.ASSIGNMENT
         elif operator == ADDRESS:
             access = Access.OTHER
@@ -215,24 +245,27 @@ class Accesses:
         if operator == DEREFERENCE:
             _read_by(cursor, found[count:], wanted)
 
-    def _call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
+    def _call(
+        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
+    ) -> None:
         self.called += 1
-        if self.places.source.cxx and self._cxx_call(cursor, found, conditional, into):
+        if self.places.source.cxx and self._cxx_call(cursor, found, access, conditional, into):
             return
-        name = (
-            cxx.qualified(cursor.referenced)
-            if self.places.source.cxx and cursor.referenced
-            else cursor.spelling
-        )
+        callee = cursor.referenced
+        name = self.function(callee) if callee is not None else cursor.spelling
         pointer = self._pointer(cursor)
         if pointer:
             inner = next(iter(cursor.get_children()), None)
             into.through |= {function_type(inner.type) if inner is not None else ""}
+        elif self.places.source.cxx:
+            function = strip(next(iter(cursor.get_children()), cursor))
+            at = self.places.place(function.location.offset), self.places.written_at(function.location)
+            self.called_at.update(at)
         name = pointer or name
-        into.calls += (name,)
-        changed = cxx.by_reference(cursor) if self.places.source.cxx else frozenset[int]()
-        used = cursor.hash not in self.unused and _gives_address(cursor)
-        of_bytes = name in _OF_BYTES or (not self.places.source.cxx and of_the_library(cursor))
+        into.calls += (name, CLASSES) if self._runs_classes(cursor, pointer) else (name,)
+        changed = self._by_reference(cursor, access)
+        used = cursor.hash not in self.unused and gives_address(cursor)
+        of_bytes = name in _OF_BYTES or self._of_the_library(cursor)
         for index, argument in enumerate(cxx.arguments(cursor)):
             inner, first = strip(argument), len(found)
             if index in changed:
@@ -265,6 +298,38 @@ class Accesses:
                 found[count].argument_index = index
                 found[count].value_used = used
             _given_to(found[first:], name, index)
+
+    def _by_reference(self, call: Cursor, access: Access) -> frozenset[int]:
+        """C++: the arguments that a function may change, or of which its value is another name."""
+        callee = call.referenced
+        if not self.places.source.cxx:
+            return frozenset()
+        held = access is Access.OTHER and callee is not None and callee.result_type.kind in cxx.REFERENCES
+        return cxx.by_reference(call, constant=held)
+
+    def _runs_classes(self, call: Cursor, pointer: str) -> bool:
+        """C++: may it run code of classes: through a pointer, by what it gets, or from a header?"""
+        callee = call.referenced
+        if not self.places.source.cxx:
+            return False
+        if pointer or callee is None or any(uses_class(one.type) for one in cxx.arguments(call)):
+            return True
+        if len(cxx.arguments(call)) < len(list(callee.get_arguments())):
+            return True  # a default argument may
+        body = callee.get_definition()
+        where = body.location if body is not None else None
+        if where is None or where.is_in_system_header or where.file is None:
+            return False
+        return where.file.name != self.places.source.path and self.function(callee) not in self.quiet
+
+    def _of_the_library(self, call: Cursor) -> bool:
+        """C: a function of the system's headers? C++: one of std for what lies between two addresses?"""
+        if not self.places.source.cxx:
+            return of_the_library(call)
+        callee = call.referenced
+        if callee is None or callee.kind is not CursorKind.FUNCTION_DECL:
+            return False
+        return self.function(callee).startswith("std::") and cxx.of_range(callee)
 
     def _piece(
         self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement
@@ -305,29 +370,33 @@ class Accesses:
         end = begin if function is None else self.places.end(function)
         return f"*{self.places.source.text[begin:end]}"
 
-    def _cxx_call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> bool:
-        """What is a call in C++ alone: of a stream, or a copy of a structure."""
+    def _cxx_call(
+        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
+    ) -> bool:
+        """What is a call in C++ alone: of a stream, a copy of a structure, or of a class's code."""
         stream = cxx.stream_call(cursor)
         callee = cursor.referenced
         if stream is not None:
             into.calls += (stream,)
-            access = Access.WRITE if stream == cxx.INPUT else Access.READ
+            what = Access.WRITE if stream == cxx.INPUT else Access.READ
             for argument in cxx.arguments(cursor):
                 if cxx.is_stream(argument.type) and strip(argument).kind is not CursorKind.CALL_EXPR:
                     continue
-                self.expression(argument, found, access, conditional, into)
+                self.expression(argument, found, what, conditional, into)
             return True
-        if callee is not None and callee.kind is CursorKind.CONSTRUCTOR:
+        if callee is None or (reason := cxx.apart(callee)) is None:
+            return False
+        if callee.kind is CursorKind.CONSTRUCTOR and cxx.is_copy(callee):
             for argument in cxx.arguments(cursor):
                 self.expression(argument, found, Access.READ, conditional, into)
-            return True
-        if callee is not None and callee.kind is CursorKind.CXX_METHOD and callee.spelling == "operator=":
+        elif callee.kind is CursorKind.CXX_METHOD and cxx.is_copy(callee):
             left, right = list(cursor.get_arguments())
             into.kind = Kind.ASSIGNMENT
             self.expression(left, found, Access.WRITE, conditional, into)
             self.expression(right, found, Access.READ, conditional, into)
-            return True
-        return False
+        else:
+            ClassCode(self, found, conditional, into).call(cursor, callee, reason, access)
+        return True
 
     def _size_of(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
         """sizeof: nothing is evaluated."""
@@ -361,7 +430,7 @@ class Accesses:
             for index in chain:
                 first, last = self.places.access(index)
                 subscripts.append(Subscript(first, last, self.places.text(first, last)))
-            name = base.spelling
+            name = cxx.variable_name(base.referenced, base.spelling)
             if not re.match(rf"{re.escape(name)}\s*\[", self.places.source.text[begin:end]):
                 changed = access in (Access.WRITE, Access.UPDATE)
                 access = Access.OTHER  # of a macro
@@ -380,47 +449,6 @@ def _given_to(found: Sequence[Reference], function: str, index: int) -> None:
     for one in found:
         if not one.confined and (one.argument_of, one.argument_index) != (function, index):
             one.given_to += ((function, index),)
-
-
-def function_type(kind: Type) -> str:
-    """The type of a function, or of what a pointer to one means; nothing where it does not say all."""
-    kind = kind.get_canonical()
-    while kind.kind in (TypeKind.POINTER, *cxx.REFERENCES):
-        kind = kind.get_pointee().get_canonical()
-    whole = kind.kind is TypeKind.FUNCTIONPROTO
-    return str(kind.spelling).removesuffix(" noexcept") if whole else ""
-
-
-def is_number(kind: Type) -> bool:
-    """May a value hold no address? A structure of numbers holds none."""
-    if "intptr_t" in kind.spelling:
-        return False
-    kind = kind.get_canonical()
-    while kind.kind in ARRAYS:
-        kind = kind.element_type.get_canonical()
-    if kind.kind is TypeKind.RECORD:
-        return all(is_number(one.type) for one in kind.get_fields())
-    return kind.kind in _ARITHMETIC
-
-
-def unused_calls(cursor: Cursor) -> frozenset[int]:
-    """The calls (their hashes) in a statement whose values it does not use."""
-    inner = strip(cursor)
-    while inner.kind in cxx.CASTS and inner.type.kind is TypeKind.VOID:
-        inner = strip(list(inner.get_children())[-1])
-    if inner.kind is CursorKind.BINARY_OPERATOR and inner.binary_operator is BinaryOperator.Comma:
-        return frozenset().union(*map(unused_calls, inner.get_children()))
-    return frozenset([inner.hash]) if inner.kind is CursorKind.CALL_EXPR else frozenset()
-
-
-def _gives_address(call: Cursor) -> bool:
-    """May the value of a call be an address, or hold one?"""
-    kind = call.type
-    number = kind.spelling in ("uintptr_t", "intptr_t")
-    if number or kind.get_canonical().kind in (TypeKind.POINTER, TypeKind.RECORD):
-        return True
-    callee = call.referenced
-    return callee is not None and callee.result_type.kind in cxx.REFERENCES
 
 
 def _changes(call: Cursor, index: int) -> bool:
@@ -458,15 +486,6 @@ def _of_memory(cursor: Cursor, access: Access) -> Access:
     """What `*(a + i) = x` does to the operands of the sum: the pointer's memory is changed."""
     changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
     return access if changed and strip(cursor).type.kind in _POINTERS else Access.READ
-
-
-def strip(cursor: Cursor) -> Cursor:
-    while cursor.kind in _TRANSPARENT:
-        children = [child for child in cursor.get_children() if child.kind.is_expression()]
-        if len(children) != 1:
-            break
-        cursor = children[0]
-    return cursor
 
 
 def _is_null(cursor: Cursor) -> bool:

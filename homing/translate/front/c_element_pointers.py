@@ -15,8 +15,9 @@ from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, StorageClass, TypeKind
 
 from homing.translate.code_text import Edit, blanked, closing
-from homing.translate.front.c_accesses import ADDRESS, COUNTING, DEREFERENCE, strip
+from homing.translate.front.c_accesses import ADDRESS, DEREFERENCE
 from homing.translate.front.c_places import Places
+from homing.translate.front.c_types import COUNTING, strip
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.source import SourceFile
 

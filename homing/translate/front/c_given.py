@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
-from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_memory import SAYS_SO, unused
 from homing.translate.front.c_places import Places
+from homing.translate.front.c_types import strip
 from homing.translate.front.cxx import CASTS, REFERENCES, arguments, by_reference
 from homing.translate.tree import Given
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from clang.cindex import BinaryOperator, Cursor, CursorKind, StorageClass, TypeKind
 
-from homing.translate.front.c_accesses import is_number, strip
+from homing.translate.front.c_types import is_number, strip
 from homing.translate.front.cxx import REFERENCES
 
 #: Which of a function's arguments outlive it, and which it may return.

@@ -7,13 +7,26 @@ import re
 from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.affine import shifted
-from homing.translate.front.c_accesses import Accesses, strip
+from homing.translate.front.c_accesses import Accesses
 from homing.translate.front.c_given import givings
 from homing.translate.front.c_memory import takings
 from homing.translate.front.c_places import Places
+from homing.translate.front.c_types import strip
 from homing.translate.front.cxx import REFERENCES
+from homing.translate.front.cxx_calls import uses_class
+from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
-from homing.translate.tree import Access, Declaration, Loop, Node, Reference, Routine, Statement, Subscript
+from homing.translate.tree import (
+    CLASSES,
+    Access,
+    Declaration,
+    Loop,
+    Node,
+    Reference,
+    Routine,
+    Statement,
+    Subscript,
+)
 
 #: The same comparison with its sides exchanged.
 _TURNED = {
@@ -51,6 +64,12 @@ class Loops:
     def expression_statement(self, cursor: Cursor, condition: bool = False) -> Statement:
         raise NotImplementedError
 
+    def condition(self, children: list[Cursor]) -> tuple[Statement, list[Cursor]]:
+        raise NotImplementedError
+
+    def bindings(self, cursor: Cursor) -> set[str]:
+        raise NotImplementedError
+
     def variable(self, scope: Routine, cursor: Cursor, storage: str) -> Declaration:
         raise NotImplementedError
 
@@ -73,13 +92,21 @@ class Loops:
         begin, end = self.begin(cursor), self.end(cursor)
         inner = list(cursor.get_children())
         variable, over, body = inner[0], inner[-2], inner[-1]
+        bound = variable.spelling.startswith("[")  # `auto &[key, value]`
+        if variable.kind is not CursorKind.VAR_DECL and not bound:
+            reason = "a range-for that declares more than its element: declare it before"
+            raise TranslationError([self.source.problem(begin, self.begin(body), reason)])
         head = self.blank(begin, self.begin(body))
         made = Loop(head, [], end, end, body_begin=self.begin(body))
         made.unrolled_reason = "a loop over the elements of an array"
-        self.variable(self.routine, variable, "automatic")
+        names = self.bindings(variable) if bound else {variable.spelling}
+        if not bound:
+            self.variable(self.routine, variable, "automatic")
         self.expression(over, head.references, Access.OTHER, False, head)
+        if uses_class(over.type) and CLASSES not in head.calls:
+            head.calls += (CLASSES,)  # its iterators
         head.reads = frozenset(one.name for one in head.references)
-        head.writes = frozenset({variable.spelling})
+        head.writes = frozenset(names)
         changes = variable.type.kind in REFERENCES and not variable.type.get_pointee().is_const_qualified()
         head.writes |= head.reads if changes else frozenset()
         made.body = self.body(body)
@@ -87,10 +114,12 @@ class Loops:
 
     def other_loop(self, cursor: Cursor) -> Loop:
         children = list(cursor.get_children())
-        body, condition = (
-            (children[0], children[-1]) if cursor.kind is CursorKind.DO_STMT else (children[-1], children[0])
-        )
-        head = self.expression_statement(condition, condition=True)
+        if cursor.kind is CursorKind.DO_STMT:
+            body, condition = children[0], children[-1]
+            head = self.expression_statement(condition, condition=True)
+        else:
+            condition = children[0]
+            head, (body,) = self.condition(children)
         head.begin = self.begin(cursor)
         end = ends = self.end(cursor)
         if cursor.kind is CursorKind.DO_STMT:
@@ -127,6 +156,9 @@ class Loops:
                     inner = self.declaration(child)
                     head.references += inner.references
                     head.writes |= inner.writes
+                    head.calls += inner.calls
+                    head.pointed += inner.pointed
+                    head.through |= inner.through
                 else:
                     self.expression(child, head.references, Access.READ, False, head)
                     used = self.source.text.count(";", begin, self.begin(child)) == 1  # the condition

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from clang.cindex import BinaryOperator, Cursor, CursorKind, Type, TypeKind
 
-from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_places import Places
+from homing.translate.front.c_types import strip
 from homing.translate.front.cxx import CASTS
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import Taking

@@ -16,6 +16,7 @@ class Places:
 
     def __init__(self, source: SourceFile) -> None:
         self.source = source
+        self.overloaded: set[str] = set()  # C++: names that several functions have
         self.bytes: list[int] | None = None
         if not source.text.isascii():
             self.bytes = []

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from clang.cindex import Cursor, CursorKind, Diagnostic, TranslationUnit, Type, TypeKind
 
 from homing.translate.code_text import Edit, edited
-from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_element_pointers import ElementPointers
 from homing.translate.front.c_macros import Macro, accesses, defined
 from homing.translate.front.c_places import Places
+from homing.translate.front.c_types import strip
 from homing.translate.front.expand import marker
 from homing.translate.front.libclang import ARRAYS, MACROS
 from homing.translate.positions import TranslationError

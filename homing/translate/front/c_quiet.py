@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from clang import cindex
-from clang.cindex import Cursor, CursorKind, StorageClass, TypeKind
+from collections.abc import Callable
 
-from homing.translate.front.c_accesses import COUNTING, strip
-from homing.translate.front.cxx import REFERENCES, qualified
+from clang import cindex
+from clang.cindex import Cursor, CursorKind, StorageClass, TLSKind, TypeKind
+
+from homing.translate.front.c_types import COUNTING, strip
+from homing.translate.front.cxx import REFERENCES
 from homing.translate.front.libclang import ARRAYS
 
 #: What may take or free memory, or run what is not seen.
@@ -21,8 +23,9 @@ _LOUD = (
 _ADDRESS = 5  # libclang's CXUnaryOperatorKind
 
 
-def quiet_calls(function: Cursor, cxx: bool) -> frozenset[str] | None:
-    """What a function calls that writes nothing but variables of its own; None: it may write more."""
+def quiet_calls(function: Cursor, named: Callable[[Cursor], str]) -> frozenset[str] | None:
+    """What a function calls that writes nothing but variables of its own; None: it may write more. named:
+    what a function is called in the tree."""
     calls = set()
     for inner in function.walk_preorder():
         if inner.kind in _LOUD:
@@ -35,7 +38,7 @@ def quiet_calls(function: Cursor, cxx: bool) -> frozenset[str] | None:
             callee = inner.referenced
             if callee is None or callee.kind is not CursorKind.FUNCTION_DECL:
                 return None
-            calls.add(qualified(callee) if cxx else callee.spelling)
+            calls.add(named(callee))
         elif inner.kind is CursorKind.UNARY_OPERATOR:
             operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(inner)
             if operator == _ADDRESS:
@@ -55,6 +58,7 @@ def _assigns(cursor: Cursor) -> bool:
 
 def _own(variable: Cursor) -> bool:
     kept = variable.storage_class in (StorageClass.STATIC, StorageClass.EXTERN)
+    kept |= variable.tls_kind is not TLSKind.NONE
     return not kept and variable.type.kind not in REFERENCES
 
 

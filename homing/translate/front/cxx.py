@@ -1,29 +1,21 @@
-"""What a C++ source has that C has not: what is read as C's, and what is refused by its name.
+"""What a C++ source has that C has not: its names and types, and which of its code is read as C's.
 
 Namespaces, `extern "C"`, references, `auto`, range-for, new and delete of arrays, casts, and output to
-streams are read. Of templates, classes with functions, overloaded operators, lambdas and exceptions it is
-not known which code runs, and what it does to a distributed array.
+streams are read. Of templates, classes with functions, overloaded operators and lambdas it is not known which
+code runs: it stays as it is, and may not mean a distributed array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Container, Iterator, Sequence
 
 from clang import cindex
 from clang.cindex import Cursor, CursorKind, Type, TypeKind
 
-from homing.translate.front.c_places import Places
 from homing.translate.front.libclang import ARRAYS
 
-_NOT_FOLLOWED = {
-    CursorKind.LAMBDA_EXPR: "a lambda is not followed: write a function, or the loop itself",
-    CursorKind.CXX_TRY_STMT: "exceptions are not followed",
-    CursorKind.CXX_THROW_EXPR: "exceptions are not followed",
-    CursorKind.CXX_DYNAMIC_CAST_EXPR: "dynamic_cast is not followed",
-    CursorKind.CXX_TYPEID_EXPR: "typeid is not followed",
-    CursorKind.CXX_THIS_EXPR: "members of classes are not followed",
-}
-_TEMPLATES = (
+TEMPLATES = (
     CursorKind.FUNCTION_TEMPLATE,
     CursorKind.CLASS_TEMPLATE,
     CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION,
@@ -36,7 +28,7 @@ _MEMBERS = (
     CursorKind.CXX_BASE_SPECIFIER,
     CursorKind.FUNCTION_TEMPLATE,
 )
-_RECORDS = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL, CursorKind.UNION_DECL)
+RECORDS = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL, CursorKind.UNION_DECL)
 SCOPES = (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL)
 REFERENCES = (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE)
 CASTS = (
@@ -48,6 +40,14 @@ CASTS = (
 )
 #: Functions of std that compute on numbers, whether or not they are templates; C's own have their C names.
 _OF_NUMBERS = frozenset(["max", "min", "clamp", "abs", "swap", "move"])
+#: Functions of std that work on what lies between two addresses, and keep none of them.
+_OF_RANGES = frozenset(
+    ["accumulate", "adjacent_difference", "all_of", "any_of", "copy", "copy_backward", "copy_if", "copy_n",
+     "count", "count_if", "equal", "fill", "fill_n", "find", "find_if", "for_each", "generate",
+     "inner_product", "iota", "is_sorted", "max_element", "min_element", "none_of", "nth_element",
+     "partial_sort", "partial_sum", "replace", "replace_if", "reverse", "reverse_copy", "rotate", "sort",
+     "stable_sort", "swap_ranges", "transform"]
+)  # fmt: skip
 _STREAMS = ("std::basic_ostream<", "std::basic_istream<", "std::basic_iostream<")
 #: What calls of streams are called in the tree.
 OUTPUT, INPUT = "std::cout", "std::cin"
@@ -56,7 +56,7 @@ OUTPUT, INPUT = "std::cout", "std::cin"
 def children(scope: Cursor) -> Iterator[Cursor]:
     """What a file declares, also in its namespaces and in extern "C"."""
     for cursor in scope.get_children():
-        if cursor.kind in SCOPES:
+        if cursor.kind in SCOPES and not cursor.spelling.startswith("["):  # `auto [a, b] = f();`
             yield from children(cursor)
         else:
             yield cursor
@@ -73,7 +73,7 @@ def qualified(cursor: Cursor) -> str:
     if names[0].startswith("(anonymous"):
         names.pop(0)
     if names[0] in ("std", "__gnu_cxx"):
-        return f"std::{names[-1]}" if names[-1] in _OF_NUMBERS else names[-1]
+        return f"std::{names[-1]}" if names[-1] in _OF_NUMBERS | _OF_RANGES else names[-1]
     return "::".join(names)
 
 
@@ -90,6 +90,8 @@ def like_c(record: Cursor) -> bool:
     """Is it a structure as C has them?"""
     if "<" in record.type.spelling or record.location.is_in_system_header:
         return _in_c_header(record)
+    if not record.type.is_pod() and not has_references(record.type):
+        return False  # its members have values from the start
     for child in record.get_children():
         if child.kind in _MEMBERS:
             return False
@@ -126,8 +128,9 @@ def stream_call(call: Cursor) -> str | None:
     return None
 
 
-def by_reference(call: Cursor) -> frozenset[int]:
-    """The arguments that the function may change: those that it gets as references to what is no constant."""
+def by_reference(call: Cursor, constant: bool = False) -> frozenset[int]:
+    """The arguments that the function may change: those that it gets as references to what is no constant
+    (or, where that is said, to what is)."""
     callee = call.referenced
     if callee is None:
         return frozenset()
@@ -136,7 +139,7 @@ def by_reference(call: Cursor) -> frozenset[int]:
         index
         for index, kind in enumerate(kinds)
         if kind.kind in REFERENCES
-        and not kind.get_pointee().is_const_qualified()
+        and (constant or not kind.get_pointee().is_const_qualified())
         and not (is_array(kind.get_pointee()))
     )
 
@@ -145,124 +148,149 @@ def is_array(kind: Type) -> bool:
     return kind.get_canonical().kind in (TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY)
 
 
-class Unlike:
-    """What of a file is not followed: (begin, end, reason), the outermost first."""
+# --- classes, templates and lambdas -------------------------------------------------------------------------
 
-    def __init__(self, places: Places, path: str) -> None:
-        self.places = places
-        self.path = path
-        self.found: list[tuple[int, int, str]] = []
-        self._kinds: dict[str, set[str]] = {}
+LAMBDA = "a lambda is not followed: write a function, or the loop itself"
+#: Classes of std that hold elements one behind the other.
+_CONTAINERS = re.compile(r"(?:const )?std::(?:__cxx11::)?(?:vector|array|valarray|deque|basic_string)<(.*)>$")
+_ELEMENTS = frozenset(["operator[]", "at", "front", "back"])
+_ASKED = frozenset(["size", "empty", "length", "capacity", "max_size"])
+_OPERATOR = re.compile(r"operator(?:\W|\b(?:new|delete|co_await)\b)")
 
-    def file(self, top: Cursor) -> list[tuple[int, int, str]]:
-        for cursor in children(top):
-            where = cursor.location
-            if cursor.kind is CursorKind.FUNCTION_DECL and not where.is_in_system_header:
-                self._overloaded(cursor)
-            if where.file is None or where.file.name != self.path:
-                continue
-            self._declared(cursor)
-        return self.found
 
-    def _text(self, cursor: Cursor) -> str:
-        return self.places.text(self.places.begin(cursor), self.places.end(cursor))
+def is_operator(function: Cursor) -> bool:
+    return _OPERATOR.match(function.spelling) is not None
 
-    def _wrong(self, cursor: Cursor, reason: str) -> None:
-        begin = self.places.written_at(cursor.extent.start)
-        end = self.places.written_at(cursor.extent.end)
-        line = self.places.source.text.find("\n", begin)
-        self.found.append((begin, max(begin, min(end, line if line >= 0 else end)), reason))
 
-    def _overloaded(self, cursor: Cursor) -> None:
-        known = self._kinds.setdefault(qualified(cursor), set())
-        kind = cursor.type.get_canonical().spelling
-        if known and kind not in known and cursor.location.file.name == self.path:
-            self._wrong(cursor, f"'{cursor.spelling}' is overloaded: give each function a name of its own")
-        known.add(kind)
+def is_template(function: Cursor) -> bool:
+    """Is it a template, or made from one?"""
+    if function.kind in TEMPLATES:
+        return True
+    made = cindex.conf.lib.clang_getSpecializedCursorTemplate(function)
+    return made is not None and made.kind in TEMPLATES
 
-    def _declared(self, cursor: Cursor) -> None:
-        kind = cursor.kind
-        if kind in _TEMPLATES:
-            self._wrong(cursor, f"the template '{cursor.spelling}' is not followed: write what it stands for")
-        elif kind in _RECORDS and cursor.is_definition():
-            if not like_c(cursor):
-                reason = f"the class '{cursor.spelling}' has functions or bases, which are not followed"
-                self._wrong(cursor, reason)
-        elif kind in _MEMBERS:
-            self._wrong(cursor, f"'{cursor.spelling}', a member of a class, is not followed")
-        elif kind is CursorKind.FUNCTION_DECL and cursor.spelling.startswith("operator"):
-            self._wrong(cursor, f"the overloaded {cursor.spelling} is not followed: write a function")
-        elif kind in (CursorKind.FUNCTION_DECL, CursorKind.VAR_DECL):
-            self._code(cursor)
 
-    def _code(self, cursor: Cursor) -> None:
-        reason = self._reason(cursor)
-        if reason is not None:
-            self._wrong(cursor, reason)
-            return
-        if cursor.kind is CursorKind.CALL_EXPR and stream_call(cursor):
-            for child in cursor.get_arguments():
-                self._operand(child)
-            return
-        for child in cursor.get_children():
-            self._code(child)
+def apart(callee: Cursor) -> str | None:
+    """Why the body of a function is not read: a class has it, a template, or an operator."""
+    name = callee.spelling
+    if callee.kind is CursorKind.CONSTRUCTOR:
+        return f"a constructor of '{name}' is not followed"
+    if callee.kind in (CursorKind.CXX_METHOD, CursorKind.DESTRUCTOR, CursorKind.CONVERSION_FUNCTION):
+        if name == "operator()" and is_lambda(callee.semantic_parent):
+            return LAMBDA
+        return f"'{name}', a member of a class, is not followed"
+    if is_operator(callee):
+        return f"the overloaded {name} is not followed"
+    if is_template(callee) and not _of_numbers(callee) and not of_range(callee):
+        return f"'{name}' comes from a template, which is not followed"
+    if callee.lexical_parent is not None and callee.lexical_parent.kind in RECORDS:
+        return f"'{name}', a friend of a class, is not followed"
+    return None
 
-    def _operand(self, cursor: Cursor) -> None:
-        """Of a stream: manipulators stand for themselves."""
-        if cursor is None or (is_stream(cursor.type) and cursor.kind is not CursorKind.CALL_EXPR):
-            return
-        record = record_of(cursor.type)
-        if record is not None and record.location.is_in_system_header and record.spelling.startswith("_Set"):
-            return  # std::setw and its like
-        self._code(cursor)
 
-    def _reason(self, cursor: Cursor) -> str | None:
-        kind = cursor.kind
-        if kind in _NOT_FOLLOWED:
-            return _NOT_FOLLOWED[kind]
-        if kind in _RECORDS and cursor.is_definition() and not like_c(cursor):
-            return f"the class '{cursor.spelling}' has functions or bases, which are not followed"
-        if kind is CursorKind.PARM_DECL and _has_default(cursor, self._text(cursor)):
-            return "a default argument of an array or pointer: write it in each call"
-        if kind in (CursorKind.IF_STMT, CursorKind.SWITCH_STMT, CursorKind.WHILE_STMT):
-            inner = list(cursor.get_children())
-            if inner and inner[0].kind in (CursorKind.DECL_STMT, CursorKind.VAR_DECL):
-                return "a declaration in a condition: write it before"
-        if kind is CursorKind.CALL_EXPR:
-            return self._call(cursor)
-        if kind is CursorKind.CXX_NEW_EXPR and _has_values(cursor):
-            return "values for memory from new: assign them behind it"
-        if kind is CursorKind.VAR_DECL and "[" in cursor.spelling:
-            return "a structured binding is not followed"
-        if kind in (
-            CursorKind.VAR_DECL,
-            CursorKind.PARM_DECL,
-            CursorKind.DECL_REF_EXPR,
-            CursorKind.CXX_NEW_EXPR,
-        ):
-            return _of_class(cursor)
-        return None
+def is_lambda(record: Cursor) -> bool:
+    return record is not None and (record.is_anonymous() or "(lambda" in record.type.spelling)
 
-    def _call(self, cursor: Cursor) -> str | None:
-        if stream_call(cursor):
-            return None
-        callee = cursor.referenced
-        if callee is None:
-            return None
-        if callee.kind is CursorKind.CONSTRUCTOR or (
-            callee.kind is CursorKind.CXX_METHOD and callee.spelling == "operator="
-        ):
-            return _of_class(cursor)
-        if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION):
-            if callee.semantic_parent.is_anonymous() and callee.spelling == "operator()":
-                return _NOT_FOLLOWED[CursorKind.LAMBDA_EXPR]
-            return f"'{callee.spelling}', a member of a class, is not followed"
-        if callee.spelling.startswith("operator"):
-            return f"the overloaded {callee.spelling} is not followed"
-        template = cindex.conf.lib.clang_getSpecializedCursorTemplate(callee)
-        if template is not None and template.kind in _TEMPLATES and not _of_numbers(callee):
-            return f"'{callee.spelling}' comes from a template, which is not followed"
-        return None
+
+def of_range(callee: Cursor) -> bool:
+    """Is it a function of std for what lies between two addresses?"""
+    return callee.location.is_in_system_header and qualified(callee).removeprefix("std::") in _OF_RANGES
+
+
+def is_copy(callee: Cursor) -> bool:
+    """Does a constructor or `=` copy a structure as C does, byte by byte?"""
+    record = callee.semantic_parent
+    if not (like_c(record) or record.type.is_pod()):
+        return False
+    if callee.kind is CursorKind.CONSTRUCTOR:
+        plain = not list(callee.get_arguments())
+        return bool(plain or callee.is_copy_constructor() or callee.is_move_constructor())
+    copies = callee.is_copy_assignment_operator_method() or callee.is_move_assignment_operator_method()
+    return callee.spelling == "operator=" and bool(copies)
+
+
+def is_data(record: Cursor) -> bool:
+    """Are objects of a class no more than their bytes?"""
+    return like_c(record) or bool(record.type.is_pod())
+
+
+def runs_own_code(kind: Type, depth: int = 0) -> bool:
+    """May making or ending an object run code of the program? std's own classes do so for their elements."""
+    record = record_of(kind)
+    if record is None or depth > 9 or is_data(record):
+        return depth > 9
+    if not record.location.is_in_system_header:
+        return True
+    made = record.type.get_canonical()
+    inner = [made.get_template_argument_type(at) for at in range(made.get_num_template_arguments())]
+    return any(one.kind is not TypeKind.INVALID and runs_own_code(one, depth + 1) for one in inner)
+
+
+def deletes_object(delete: Cursor) -> bool:
+    """Does `delete p` run a destructor?"""
+    kinds = [one.type.get_canonical() for one in delete.get_children() if one.kind.is_expression()]
+    records = [record_of(one.get_pointee()) for one in kinds if one.kind is TypeKind.POINTER]
+    return any(one is not None and not is_data(one) for one in records)
+
+
+def has_references(kind: Type) -> bool:
+    """Has a structure members that are references?"""
+    kind = kind.get_canonical()
+    while kind.kind in ARRAYS:
+        kind = kind.element_type.get_canonical()
+    if kind.kind is not TypeKind.RECORD or is_system(kind):
+        return False
+    return any(one.type.kind in REFERENCES or has_references(one.type) for one in kind.get_fields())
+
+
+def is_system(kind: Type) -> bool:
+    return bool(kind.get_declaration().location.is_in_system_header)
+
+
+def container_use(callee: Cursor) -> str:
+    """What a member of std's vector and the like, of numbers, does: "element", "asked" or "more"; else
+    nothing."""
+    record = callee.semantic_parent
+    if record is None or record.kind not in RECORDS or not of_numbers(record):
+        return ""
+    if callee.spelling in _ELEMENTS:
+        return "element"
+    return "asked" if callee.spelling in _ASKED else "more"
+
+
+def of_numbers(record: Cursor) -> bool:
+    """Is a class std's vector of numbers, or the like?"""
+    kind = record.type.get_canonical()
+    if not _CONTAINERS.match(kind.spelling) or not record.location.is_in_system_header:
+        return False
+    element = kind.get_template_argument_type(0).get_canonical().kind
+    return element is not TypeKind.BOOL and 2 < element.value < 24
+
+
+def function_name(function: Cursor, overloaded: Container[str]) -> str:
+    """As `qualified`; of one of several functions of a name, with the types of its arguments."""
+    name = qualified(function)
+    if name not in overloaded:
+        return name
+    return name + str(function.displayname).removeprefix(function.spelling)
+
+
+def member_name(function: Cursor) -> str:
+    """What a function of a class or a template is called in the tree: no other has such a name."""
+    names, scope = [str(function.displayname)], function.semantic_parent
+    while scope is not None and scope.kind in (*RECORDS, *SCOPES, *TEMPLATES) and scope.spelling:
+        names.insert(0, str(scope.spelling))
+        scope = scope.semantic_parent
+    return "::".join(names)
+
+
+def variable_name(variable: Cursor | None, spelling: str) -> str:
+    """The name; of a static member of a class, with the class's."""
+    scope = variable.semantic_parent if variable is not None else None
+    member = variable is not None and variable.kind is CursorKind.VAR_DECL
+    if scope is None or not member or scope.kind is CursorKind.FUNCTION_TEMPLATE:
+        return spelling
+    return f"{scope.spelling}::{spelling}" if scope.kind in (*RECORDS, *TEMPLATES) else spelling
 
 
 def _of_numbers(callee: Cursor) -> bool:
@@ -279,27 +307,8 @@ def _of_numbers(callee: Cursor) -> bool:
     return True
 
 
-def _of_class(cursor: Cursor) -> str | None:
-    kind = cursor.type
-    if cursor.kind is CursorKind.CXX_NEW_EXPR:
-        kind = kind.get_canonical().get_pointee()
-    if is_stream(kind) and cursor.kind is CursorKind.DECL_REF_EXPR:
-        return None
-    record = record_of(kind)
-    if record is None or like_c(record):
-        return None
-    if record.is_anonymous() or "(lambda" in kind.spelling:
-        return _NOT_FOLLOWED[CursorKind.LAMBDA_EXPR]
-    if cursor.kind is CursorKind.DECL_REF_EXPR:
-        return f"'{cursor.spelling}' is an object of {record.type.spelling}, which is not followed"
-    return f"an object of {record.type.spelling} is not followed: use an array or a plain variable"
-
-
-def _has_default(parameter: Cursor, text: str) -> bool:
-    return parameter.type.get_canonical().kind in (TypeKind.POINTER, *REFERENCES) and "=" in text
-
-
-def _has_values(new: Cursor) -> bool:
+def has_values(new: Cursor) -> bool:
+    """`new double[2]{1, 2}`"""
     inner = list(new.get_children())
     return bool(inner) and inner[-1].kind is CursorKind.INIT_LIST_EXPR and any(inner[-1].get_children())
 

@@ -43,6 +43,14 @@ def sizes(kind: cindex.Type) -> Iterator[int]:
         kind = kind.element_type.get_canonical()
 
 
+def other_files(path: str, top: cindex.Cursor) -> Iterator[str]:
+    """The files that are included, but for those of the system."""
+    for one in top.translation_unit.get_includes():
+        begin = cindex.SourceLocation.from_offset(top.translation_unit, one.include, 0)
+        if not begin.is_in_system_header and one.include.name != path:
+            yield str(one.include.name)
+
+
 @lru_cache(maxsize=1)
 def index() -> cindex.Index:
     places = [

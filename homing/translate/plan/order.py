@@ -16,6 +16,7 @@ from homing.translate.directives import model as d
 from homing.translate.plan.model import Follow
 from homing.translate.plan.reference_text import reference_subscripts
 from homing.translate.tree import (
+    CLASSES,
     Access,
     Branch,
     Construct,
@@ -94,6 +95,7 @@ def disorders(nest: Nest) -> Iterator[Disorder]:
         for inner in own:
             yield from _values(nest, inner)
             yield from _jumps(inner)
+            yield from _classes(inner)
 
 
 # --- what stands beside the loops ---------------------------------------------------------------------------
@@ -286,6 +288,18 @@ def _used_behind(loop: Loop, inner: Loop) -> set[str]:
 
     look([loop], None)
     return found
+
+
+def _classes(inner: Loop) -> Iterator[Disorder]:
+    """C++: code that is not followed, and may keep a value for the next iteration."""
+    for statement in statements(inner.body):
+        if CLASSES in statement.calls:
+            yield Disorder(
+                statement.begin,
+                statement.end,
+                f"an iteration of the loop over '{inner.variable}' may leave something for the next one in "
+                "code that is not followed, and other parts run others: distribute another dimension",
+            )
 
 
 # --- jumps --------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from homing.translate.tree import (
+    CLASSES,
     Access,
     Branch,
     Construct,
@@ -70,7 +71,8 @@ class Differing:
 
     def _differs(self, statement: Statement) -> bool:
         used = {one.name for one in statement.references if one.access is not Access.WRITE}
-        return bool((used & (self.names | _ASKS)) or (_ASKS & set(statement.calls)))
+        asks = _ASKS | {CLASSES}  # which may do so
+        return bool((used & (self.names | _ASKS)) or (asks & set(statement.calls)))
 
     def _wrote(self, names: frozenset[str]) -> None:
         self.names |= names & self._private

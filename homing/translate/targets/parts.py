@@ -29,6 +29,7 @@ from homing.translate.targets.serial_code import SerialCode
 from homing.translate.targets.single_owner import SingleOwner, loop_variables
 from homing.translate.targets.whole_constructs import OF_MANY, lists_arrays, one_thread_can, whole
 from homing.translate.tree import (
+    CLASSES,
     Branch,
     Construct,
     Executable,
@@ -430,8 +431,8 @@ class Parts:
                 What.WRITE: f"'{act.name}' is {shared} and written{by} in {what}: {advice}",
                 What.IO: f"input or output{by} in {what}: only rank 0 is heard",
                 What.END: f"ends one rank{by}, and the others wait for it",
-                What.UNKNOWN: f"what '{act.name}' writes is not seen: its file is not among those given, and "
-                f"{what.removeprefix('what ')} may not change what other ranks read",
+                What.UNKNOWN: f"{_not_seen(act.name)}, and {what.removeprefix('what ')} may not change "
+                "what other ranks read",
                 What.POINTER: f"'{act.name}' may be any procedure, for it is a pointer or an argument: what "
                 f"it writes{by} is not seen, and {what.removeprefix('what ')} may not change what other "
                 "ranks read: call the procedure by its name",
@@ -494,3 +495,11 @@ class Parts:
 
 def _reductions(construct: Construct) -> list[Reduction]:
     return reductions_of(construct.directive.clause("reduction"))
+
+
+def _not_seen(name: str) -> str:
+    if name == CLASSES:
+        return "what code of classes writes is not followed"
+    if name.startswith("std::"):
+        return f"what '{name}' writes is not followed"
+    return f"what '{name}' writes is not seen: its file is not among those given"

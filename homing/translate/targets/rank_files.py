@@ -28,6 +28,8 @@ _C_REFUSED = frozenset(
     ]
 )
 _C_REPLACED = {"fopen": "homing_fopen", "remove": "homing_remove"}
+#: C++: what opens files, reads the standard input, or gives each rank other values.
+_CXX_FILES = re.compile(r"\b(?:w?[io]?fstream|w?filebuf|filesystem|random_device|w?cin)\b")
 #: The standard streams: rank 0's alone are heard.
 _STANDARD = frozenset({"*", "0", "5", "6", "output_unit", "input_unit", "error_unit"})
 
@@ -85,11 +87,24 @@ def left_out(unit: Unit, edits: Edits) -> list[Wrong]:
     if unit.form is not Form.C:
         return []
     known = {one.name for one in unit.routines}
-    return [
+    code = blanked(unit.source.text, False, "_")
+    return [*_of_std(code)] * unit.source.cxx + [
         (match.start(), match.end(), f"{match[1].upper()} where it cannot be followed, for each rank's files")
-        for match in re.finditer(r"\b(fopen|remove)\b(?=\s*\()", blanked(unit.source.text, False, "_"))
+        for match in re.finditer(r"\b(fopen|remove)\b(?=\s*\()", code)
         if match[1] not in known and not edits.covered(match.start(), match.end())
     ]
+
+
+def _of_std(code: str) -> Iterator[Wrong]:
+    """C++: what std's classes do that each rank would do."""
+    code = re.sub(
+        r"^[ \t]*#[ \t]*include\b[^\n]*", lambda match: " " * len(match[0]), code, flags=re.MULTILINE
+    )
+    for match in _CXX_FILES.finditer(code):
+        reason = f"'{match[0]}' would be each rank's own: use fopen, in plain functions"
+        if match[0].endswith("cin"):
+            reason = "reads standard input, which only rank 0 has: read a file, or take arguments"
+        yield match.start(), match.end(), reason
 
 
 def _seeds(routine: Routine) -> bool:

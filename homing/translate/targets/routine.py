@@ -16,6 +16,7 @@ from homing.translate.plan.effects import UNSEEN, What
 from homing.translate.plan.model import AnewPlan, Box, Home, LoopPlan, NotePlan, Schedule, Step
 from homing.translate.positions import Position, Problem
 from homing.translate.tree import (
+    CLASSES,
     Access,
     Branch,
     Construct,
@@ -210,6 +211,8 @@ class Work:
         """Whatever the nodes write. What is passed on counts where the procedure writes it or is not seen."""
         acts = list(self.distributions.effects.acts(self.routine, nodes))
         found = frozenset(act.name for act in acts if act.what is What.WRITE)
+        if any(act.what is What.UNKNOWN and act.name == CLASSES for act in acts):  # also in what is called
+            found |= {one.name for one in references(list(nodes))}
         if any(act.what in UNSEEN or act.pointer for act in acts):
             return found | written_in_all(nodes)
         return found
