@@ -168,3 +168,32 @@ end program
 def _translated(text: str, source: Path) -> str:
     source.write_text(text)
     return translate([str(source)], Options("spmd")).outputs[0].text
+
+
+def test_what_code_of_classes_may_change(tmp_path: Path) -> None:
+    source = tmp_path / "p.cpp"
+    source.write_text("""\
+struct config { int n; };
+struct grow { config &c; void go() { c.n += 5; } };
+static double u[40];
+#pragma homing distribute u[block]
+static void run(config &c, grow &g)
+{
+#pragma omp parallel
+    for (int t = 0; t < 4; t++) {
+#pragma omp for
+        for (int i = 0; i < c.n; i++)
+            u[i] += 1;
+#pragma omp single
+        g.go();
+    }
+}
+int main()
+{
+    config c{10};
+    grow g{c};
+    run(c, g);
+}
+""")
+    made = translate([str(source)], Options("spmd")).outputs[0].text
+    assert "omp barrier" in made[made.index("u[i] += 1") : made.index("omp single")]
