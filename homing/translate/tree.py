@@ -421,6 +421,13 @@ def statements(nodes: list[Node]) -> Iterator[Statement]:
                 yield head
 
 
+def by_pointers_alone(statement: Statement) -> bool:
+    """C++: may a statement run code of classes by its calls through pointers to functions alone? Each of them
+    counts as such a call once, as all others do."""
+    pointers = sum(name.startswith("*") for name in statement.calls)
+    return 0 < statement.calls.count(CLASSES) <= pointers
+
+
 def leads(statement: Statement) -> set[str]:
     """The labels at which the program may go on behind a statement."""
     others = _LEADS.findall(statement.text.replace(" ", "").lower())

@@ -135,6 +135,8 @@ int main()
     %s
 }
 """
+#: Parallel code.
+LOOP = "\n#pragma omp parallel for\n    for (int i = 0; i < 9; i++)\n        a[i] += 1;\n"
 REFUSED = [
     ("struct S { void f() { a[1] = 2; } };", "", "16:23", "the class 'S' names the distributed 'a'"),
     ("struct S { double f() { return sum(); } };", "", "16:32", "the class 'S' may call 'sum'"),
@@ -184,6 +186,8 @@ REFUSED = [
     ("", "std::unique_ptr<double[]> p(a);", "20:33", "a constructor of 'unique_ptr'"),
     ("", "try { a[1] = 2; throw 3; } catch (int) { }", "20:5", "exceptions are not followed"),
     ("", "try { sum(); } catch (...) { }", "20:5", "exceptions are not followed: 'sum()'"),
+    ("", f"if (double x = a[1]; x > 2) {{ {LOOP} }}", "20:5", "decides about parallel code"),
+    ("", f"if (double x = a[1]) {{ {LOOP} }}", "20:5", "decides about parallel code"),
 ]
 
 
@@ -205,6 +209,11 @@ OF_RANKS = [
     ("", "int k = 2; auto f = [k]() mutable { return k++; };", "f()"),
     ("", "int k = 2; auto f = [&k] { return k; };", "f()"),
     ("", "std::atomic<int> k{0};", "k++"),
+    (
+        "int g(int x) { return x; }",
+        "int (*f)(int) = g; f = [](int x) { static int k; return k += x; };",
+        "f(i)",
+    ),
 ]
 
 
@@ -215,6 +224,13 @@ def test_state_of_objects_is_not_divided_among_ranks(
     loop = f"{inside}\n#pragma omp parallel for\n    for (int i = 0; i < 9; i++)\n        a[i] = {value};"
     found = _refused(before, loop, "mpi", tmp_path)
     assert any("what code of classes writes is not followed" in one for one in found.values()), found
+
+
+def test_pointers_in_files_without_classes(tmp_path: Path) -> None:
+    loop = "#pragma omp parallel for\n    for (int i = 0; i < 9; i++)\n        a[i] = f(i);"
+    source = tmp_path / "p.cc"
+    source.write_text(FILE % ("static int g(int x) { return x; }", f"int (*f)(int) = g;\n{loop}"))
+    assert translate([str(source)], Options("mpi")).outputs
 
 
 def _refused(before: str, inside: str, target: str, folder: Path) -> dict[str, str]:

@@ -428,7 +428,7 @@ class _Builder(CxxStatements):
         self.finish(made)
         made.writes |= frozenset(writes)
         objects = [one for one in children if self.cxx and one.kind is CursorKind.VAR_DECL]
-        if any(uses_class(one.type) for one in objects) and CLASSES not in made.calls:
+        if any(uses_class(one.type) for one in objects):
             made.calls += (CLASSES,)
         return made
 

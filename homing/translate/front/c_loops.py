@@ -103,7 +103,7 @@ class Loops:
         if not bound:
             self.variable(self.routine, variable, "automatic")
         self.expression(over, head.references, Access.OTHER, False, head)
-        if uses_class(over.type) and CLASSES not in head.calls:
+        if uses_class(over.type):
             head.calls += (CLASSES,)  # its iterators
         head.reads = frozenset(one.name for one in head.references)
         head.writes = frozenset(names)

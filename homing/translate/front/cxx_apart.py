@@ -21,7 +21,17 @@ from homing.translate.code_text import blanked
 from homing.translate.front import cxx
 from homing.translate.front.c_places import Places
 from homing.translate.source import SourceFile
-from homing.translate.tree import CLASSES, Access, Apart, Kind, Mention, Routine, Statement, statements
+from homing.translate.tree import (
+    CLASSES,
+    Access,
+    Apart,
+    Kind,
+    Mention,
+    Routine,
+    Statement,
+    by_pointers_alone,
+    statements,
+)
 
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*pragma\b((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
 _RESUMED = re.compile(r"\bco_(?:yield|await|return)\b")
@@ -167,7 +177,7 @@ class ClassFile:
 
     def begun(self, cursor: Cursor, made: Statement) -> None:
         """A variable that lives as long as the program, with the statement that declares it."""
-        if cxx.runs_own_code(cursor.type) and CLASSES not in made.calls:
+        if cxx.runs_own_code(cursor.type):
             made.calls += (CLASSES,)
         if made.calls or made.pointed:
             self.result.begun.append(made)
@@ -196,7 +206,7 @@ class ClassFile:
         given to nothing."""
         found = list(statements(routine.body))
         runs = [one for one in found if CLASSES in one.calls]
-        self.result.used |= bool(runs)
+        self.result.used |= not all(map(by_pointers_alone, runs))
         named = [reference for statement in found for reference in statement.references] if runs else []
         given = {one.name for one in named if one.access in (Access.OTHER, Access.ARGUMENT)}
         own = {

@@ -114,7 +114,8 @@ class ClassCode:
                 one.apart = one.apart or reason
 
     def _add(self, *names: str) -> None:
-        self.into.calls += tuple(name for name in names if name not in self.into.calls)
+        """CLASSES each time: see by_pointers_alone."""
+        self.into.calls += tuple(name for name in names if name == CLASSES or name not in self.into.calls)
 
     def _quiet(self, callee: Cursor) -> bool:
         """Does the function write nothing but its own variables, and call nothing else that does? One that a

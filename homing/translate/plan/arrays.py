@@ -64,7 +64,7 @@ class Distributions:
         self.arrays: dict[int, dict[str, Array]] = {}
         self.routines: dict[str, Routine] = {}
         self._redistributions: dict[int, Redistributions] = {}
-        self.effects = Effects(self.routines)
+        self.effects = Effects(self.routines, units)
         self.grids = Grids(self._wrong, self._note)
         self.passing = Passing(
             units, self.routines, self.arrays, in_place, self.redistributions, self._wrong_in

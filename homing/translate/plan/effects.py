@@ -16,6 +16,7 @@ from homing.translate.front.intrinsics import INTRINSICS
 from homing.translate.plan.clauses import counters
 from homing.translate.plan.reached import meant
 from homing.translate.tree import (
+    CLASSES,
     Access,
     Construct,
     Declaration,
@@ -25,6 +26,8 @@ from homing.translate.tree import (
     Reference,
     Routine,
     Statement,
+    Unit,
+    by_pointers_alone,
     statements,
     walk,
 )
@@ -102,8 +105,10 @@ _WRITES = (Access.WRITE, Access.UPDATE)
 class Effects:
     """What the procedures of a program do; each is looked at once."""
 
-    def __init__(self, routines: Mapping[str, Routine]) -> None:
+    def __init__(self, routines: Mapping[str, Routine], units: Sequence[Unit] = ()) -> None:
         self.routines = routines
+        scopes = [unit.routines[0] for unit in units if unit.routines]
+        self._classes = any(one.apart is not None and one.apart.used for one in scopes)
         self._known: dict[int, _Summary] = {}
 
     def of(self, routine: Routine) -> _Summary:
@@ -156,7 +161,8 @@ class Effects:
                 for what, which in self.of(callee).acts:
                     yield Act(what, which, *where, through=name)
             elif callee is None:
-                if name.startswith("*") and self._harmless(routine, statement):
+                by_pointer = name.startswith("*") or (name == CLASSES and by_pointers_alone(statement))
+                if by_pointer and self._harmless(routine, statement):
                     continue
                 if name.startswith("*") or _any_procedure(routine, name):
                     yield Act(What.POINTER, name.removeprefix("*"), *where)
@@ -165,9 +171,12 @@ class Effects:
 
     def _harmless(self, routine: Routine, statement: Statement) -> bool:
         """C: do all functions do nothing but compute a value that the statement may call through pointers:
-        those of which the files take the address, of these types? dlsym finds others."""
+        those of which the files take the address, of these types? dlsym finds others, and so does C++'s code
+        of classes."""
         files = {id(one.source): one.source for one in self.routines.values()}.values()
-        if not statement.through or "" in statement.through or any("dlsym" in one.text for one in files):
+        if not statement.through or "" in statement.through or self._classes:
+            return False
+        if any("dlsym" in one.text for one in files):
             return False
         names = meant(statement.through, self.routines)
         for name in names:

@@ -283,6 +283,8 @@ class SerialCode:
         fortran = self.work.source.form.fortran
         place = None if fortran or self._reaches(head) else condition(self.work.source, node, head)
         touched = self.work.touched([head])
+        if place is not None and self._declares(*place):
+            return False
         if place is None or head.takes or not all(place[0] <= one.begin < place[1] for one in touched):
             return False
         arrays, changed = self._gathered([head])
@@ -294,6 +296,11 @@ class SerialCode:
         self.work.writer.edits.replace(*place, block)
         self._explain(head, arrays, changed)
         return True
+
+    def _declares(self, begin: int, end: int) -> bool:
+        """C++: does a condition declare variables, `if (double x = u[2]; x > 1)`?"""
+        places = (place for found in self.work.routine.places.values() for place in found)
+        return any(begin <= place < end for place in places)
 
     def _other_memory(self, reference: Reference) -> bool:
         """C: is the pointer itself changed?"""
