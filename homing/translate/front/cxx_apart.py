@@ -153,7 +153,8 @@ class ClassFile:
             self._begun(cursor)
         if cursor.kind is CursorKind.FUNCTION_DECL and not cursor.is_definition():
             return
-        self._words_of(text[begin:end], 0)
+        own = len(cursor.spelling) if cursor.kind is CursorKind.VAR_DECL else 0  # it does not name itself
+        self._words_of(text[begin + own : end], 0)
         what = f"{file.name}:{cursor.location.line}: {_what(cursor)}"
         meant = Meant([cursor], self._interesting)
         for name, place, _ in meant.all(self._words_in(text, begin, end)):
