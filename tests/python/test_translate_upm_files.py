@@ -137,11 +137,15 @@ def test_a_program_with_nothing_but_structures(name: str, where: str, tmp_path: 
 
 
 def test_cxx(tmp_path: Path) -> None:
-    parallel = "int main() {\n    auto f = [] { return 1; };\n#pragma omp parallel for\n"
-    parallel += "    for (int i = 0; i < 9; i++) f();\n}\n"
-    write(tmp_path, {"x.cpp": parallel, "serial.cpp": parallel.replace("#pragma omp parallel for", "")})
-    done = front("cxx", tmp_path, "-fopenmp", "-c", "x.cpp")
+    parallel = "int main() {\n    auto f = [](int i) { a[i] = 1; };\n#pragma omp parallel for\n"
+    parallel += "    for (int i = 0; i < 9; i++) f(i);\n}\n"
+    serial = "double a[9];\n" + parallel.replace("#pragma omp parallel for", "")
+    write(
+        tmp_path,
+        {"x.cpp": f"double a[9];\n#pragma homing distribute a[block]\n{parallel}", "serial.cpp": serial},
+    )
+    done = front("cxx", tmp_path, "-fopenmp", "-c", "x.cpp", target="spmd")
     assert done.returncode == 1
-    assert "x.cpp:2:5: a lambda is not followed" in done.stderr
+    assert "x.cpp:4:26: a lambda names the distributed 'a'" in done.stderr
     assert not (tmp_path / "x.o").exists()
     assert front("cxx", tmp_path, "-c", "serial.cpp").returncode == 0
