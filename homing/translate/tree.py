@@ -61,6 +61,7 @@ class Reference:
     confined: bool = False  # C: of its address no more than a number comes out of the expression
     changed: bool = False  # OTHER, for a macro stands there, but it is surely written
     only_read: bool = False  # OTHER or ARGUMENT, but nothing is written by it
+    constant: bool = False  # C++: a variable that nothing may change
     brought: str | None = None  # not in the text: see brought.py; what comes before it in the list
     apart: str | None = None  # C++: why it is not followed: it goes to a class, a template or a lambda
 
@@ -319,13 +320,14 @@ class Apart:
     """C++: the code of a file that stays as it is: of classes, templates and headers.
 
     used: is there any? words: all of its words, with their places. begun: variables that are made before
-    main by calls. wrong: what may not be there at all (begin, end, why). unfit: functions
-    that may not get parts of arrays, and why."""
+    main by calls. late: its functions' own ones, which end behind main. wrong: what may not be there at all
+    (begin, end, why). unfit: functions that may not get parts of arrays, and why."""
 
     used: bool = False
     mentions: list[Mention] = field(default_factory=list)
     words: dict[str, int] = field(default_factory=dict)
     begun: list[Statement] = field(default_factory=list)
+    late: bool = False
     wrong: list[tuple[int, int, str]] = field(default_factory=list)
     unfit: dict[str, str] = field(default_factory=dict)
 

@@ -166,15 +166,20 @@ class Accesses:
             self.pointed.setdefault(function, function_type(referenced.type))
         else:
             (begin, end), name = self.places.access(cursor), cxx.variable_name(referenced, cursor.spelling)
+            only_read = constant = False
             if self.places.source.cxx and referenced is not None:
                 if referenced.kind is CursorKind.ENUM_CONSTANT_DECL:
                     return
+                value = access is Access.READ and cursor.type.kind not in _POINTERS
                 if "::" in self.places.source.text[begin:end]:
                     access = Access.OTHER
+                constant = cxx.is_constant(referenced)
+                only_read = value or (access is not Access.READ and constant)
             if access is Access.READ and cursor.type.kind in _POINTERS:
                 access = Access.OTHER  # where the elements are, for whoever gets it
             made = Reference(name, begin, begin + len(name), end, None, access, conditional)
             made.confined = access is Access.READ and is_number(cursor.type)
+            made.only_read, made.constant = access is Access.OTHER and only_read, constant
             found.append(made)
 
     def _confined(self, found: Sequence[Reference], assigned: int, called: int) -> None:

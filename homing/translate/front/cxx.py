@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
+from itertools import dropwhile, takewhile
 
 from clang import cindex
 from clang.cindex import Cursor, CursorKind, Type, TypeKind
@@ -28,6 +29,7 @@ _MEMBERS = (
     CursorKind.CXX_BASE_SPECIFIER,
     CursorKind.FUNCTION_TEMPLATE,
 )
+FUNCTIONS = (CursorKind.FUNCTION_DECL, *_MEMBERS)
 RECORDS = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL, CursorKind.UNION_DECL)
 SCOPES = (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL)
 REFERENCES = (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE)
@@ -49,6 +51,10 @@ _OF_RANGES = frozenset(
      "stable_sort", "swap_ranges", "transform"]
 )  # fmt: skip
 _STREAMS = ("std::basic_ostream<", "std::basic_istream<", "std::basic_iostream<")
+_VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
+_SPECIFIERS = frozenset(["static", "inline", "const", "constexpr"])
+_CAST = frozenset(["(", "static_cast", "<"])
+_NUMBERS = frozenset(["bool", "char", "double", "float", "int", "long", "short", "signed", "unsigned"])
 #: What calls of streams are called in the tree.
 OUTPUT, INPUT = "std::cout", "std::cin"
 
@@ -241,6 +247,36 @@ def has_references(kind: Type) -> bool:
     if kind.kind is not TypeKind.RECORD or is_system(kind):
         return False
     return any(one.type.kind in REFERENCES or has_references(one.type) for one in kind.get_fields())
+
+
+def is_constexpr(variable: Cursor) -> bool:
+    """Has a variable its value before the program runs?"""
+    words = (word.spelling for word in variable.get_tokens())
+    return "constexpr" in takewhile(_SPECIFIERS.__contains__, words)
+
+
+def is_constant(variable: Cursor) -> bool:
+    """Is it an object that nothing may change, as `const double k`? What pointers in it mean may change."""
+    kind = variable.type.get_canonical()
+    return variable.kind in _VARIABLES and kind.is_const_qualified() and not _is_mutable(kind)
+
+
+def _is_mutable(kind: Type) -> bool:
+    """Has a class members that may change in a constant, or such as are not seen here?"""
+    record = record_of(kind)
+    if record is None:
+        return False
+    fields = list(kind.get_canonical().get_fields())
+    bases = any(one.kind is CursorKind.CXX_BASE_SPECIFIER for one in record.get_children())
+    return bases or not fields or any(one.is_mutable_field() or _is_mutable(one.type) for one in fields)
+
+
+def makes_number(cast: Cursor) -> bool:
+    """Is it `double(x)`, `(double)x` or `static_cast<double>(x)`: no reference to x?"""
+    words = [word.spelling for _, word in zip(range(9), cast.get_tokens(), strict=False)]
+    kind = list(takewhile(_NUMBERS.__contains__, dropwhile(_CAST.__contains__, words)))
+    begin = len(list(takewhile(_CAST.__contains__, words)))
+    return bool(kind) and words[begin + len(kind) : begin + len(kind) + 1] in (["("], [")"], [">"], ["{"])
 
 
 def is_system(kind: Type) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from clang.cindex import Cursor, CursorKind, StorageClass
@@ -178,6 +179,8 @@ class ClassFile:
 
     def begun(self, cursor: Cursor, made: Statement) -> None:
         """A variable that lives as long as the program, with the statement that declares it."""
+        if cxx.is_constexpr(cursor):
+            return
         if cxx.runs_own_code(cursor.type):
             made.calls += (CLASSES,)
         if made.calls or made.pointed:
@@ -190,8 +193,13 @@ class ClassFile:
             of_class = inner.semantic_parent is not None and inner.semantic_parent.kind in cxx.RECORDS
             if not (of_class or inner.storage_class is StorageClass.STATIC or inner == cursor):
                 continue
+            if cxx.is_constexpr(inner):
+                continue
             calls = any(one.kind is CursorKind.CALL_EXPR for one in inner.walk_preorder())
             if cxx.runs_own_code(inner.type) or (calls and cxx.record_of(inner.type) is None):
+                if inner.semantic_parent is not None and inner.semantic_parent.kind in cxx.FUNCTIONS:
+                    self.result.late = True
+                    continue
                 mine = _in(inner, self.source.path)
                 begin, end = (self.places.begin(inner), self.places.end(inner)) if mine else (0, 0)
                 self.result.begun.append(self._statement(begin, end))
@@ -215,6 +223,7 @@ class ClassFile:
             for name, one in routine.declarations.items()
             if one.number and one.storage != "pointer" and name not in given
         }
+        own |= {one.name for one in named if one.constant} - {one.name for one in named if not one.constant}
         for statement in runs:
             statement.writes |= {one.name for one in named} - own
 
@@ -231,7 +240,7 @@ class ClassFile:
             return self.result
         meant = Meant(self._mine, self._interesting, self.places)
         for name, place, end in meant.all(found):
-            what = self._range(place)
+            what = next(filter(None, map(self._range, (place, *sorted(meant.made[place, name])))), "")
             if not (what or self.result.used) or any(a <= place < b for a, b in self._naming):
                 continue
             for one in self._meanings(meant, name, place, what):
@@ -272,12 +281,15 @@ class Meant:
     def __init__(self, tops: Sequence[Cursor], names: Set[str], places: Places | None = None) -> None:
         self.at: dict[tuple[int, str], list[Cursor | None]] = {}  # None: it is not known yet
         self.declared: set[tuple[int, str]] = set()
+        self.made: defaultdict[tuple[int, str], set[int]] = defaultdict(set)  # of arguments: by which macros
         for top in tops:
             for inner in top.walk_preorder():
                 if inner.spelling in names:
-                    found = {inner.location.offset} if places is None else set(_both(places, inner))
-                    for place in found:
-                        self._note((place, inner.spelling), inner)
+                    # In a macro's argument it stands where the program has written it.
+                    at = places.written_at(inner.location) if places else inner.location.offset
+                    self._note((at, inner.spelling), inner)
+                    if places and (made := places.place(inner.location.offset)) != at:
+                        self.made[at, inner.spelling].add(made)
 
     def _note(self, key: tuple[int, str], cursor: Cursor) -> None:
         if cursor.kind.is_declaration():
@@ -294,11 +306,6 @@ class Meant:
         for place, name in self.at:
             found.setdefault((place, name), place + 1)
         return [(name, place, end) for (place, name), end in sorted(found.items())]
-
-
-def _both(places: Places, cursor: Cursor) -> tuple[int, int]:
-    """Where a word stands: what macros make of it, and where the program has written it."""
-    return places.place(cursor.location.offset), places.written_at(cursor.location)
 
 
 def _elsewhere(meant: Cursor) -> bool:

@@ -23,6 +23,8 @@ from homing.translate.tree import CLASSES, Access, Reference, Statement
 _DEREFERENCE = 6  # libclang's CXUnaryOperatorKind
 #: Values that are variables, or parts of variables, and not made for the call.
 _VARIABLES = (CursorKind.DECL_REF_EXPR, CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR)
+#: Members of std's containers.
+_MAKING = ("emplace", "emplace_back", "emplace_front")
 _FUNCTIONS = (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE)
 _DECLARED = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 
@@ -94,7 +96,7 @@ class ClassCode:
         for index, one in given:
             kind = kinds[index] if index < len(kinds) else None
             copied = (quiet and is_number(callee.result_type)) or use == "more"
-            if _by_value(one, kind, copied):
+            if _by_value(one, kind, copied, use == "more" and callee.spelling in _MAKING):
                 self._read(one, Access.READ)
             else:
                 self._not_followed(one, reason)
@@ -120,7 +122,7 @@ class ClassCode:
     def _quiet(self, callee: Cursor) -> bool:
         """Does the function write nothing but its own variables, and call nothing else that does? One that a
         class may override, or that may change its object, is none."""
-        if callee.kind is CursorKind.CXX_METHOD:
+        if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION):
             steady = callee.is_const_method() or callee.is_static_method()
             if not steady or callee.is_virtual_method():
                 return False
@@ -220,9 +222,9 @@ def _parameters(callee: Cursor) -> list[Type]:
     return [one.get_canonical() for one in callee.type.argument_types()] if whole else []
 
 
-def _by_value(argument: Cursor, kind: Type | None, copied: bool) -> bool:
+def _by_value(argument: Cursor, kind: Type | None, copied: bool, made_from: bool) -> bool:
     """Is it a number to a function, or a structure, that it gets? copied: where it gets a reference, it has
-    the number alone when it is left."""
+    the number alone when it is left. made_from: it makes a number from it, and does no more."""
     if kind is None:
         return False
     if kind.kind not in cxx.REFERENCES:
@@ -230,7 +232,7 @@ def _by_value(argument: Cursor, kind: Type | None, copied: bool) -> bool:
     meant = kind.get_pointee()
     if not is_number(meant) or meant.get_canonical().kind in ARRAYS:
         return False
-    if kind.kind is TypeKind.LVALUEREFERENCE and not meant.is_const_qualified():
+    if kind.kind is TypeKind.LVALUEREFERENCE and not meant.is_const_qualified() and not made_from:
         return False
     return copied or not _is_variable(argument)
 
@@ -239,6 +241,8 @@ def _is_variable(argument: Cursor) -> bool:
     """May the value of an expression be a variable itself?"""
     inner = strip(argument)
     while inner.kind in cxx.CASTS:
+        if cxx.makes_number(inner):
+            return False
         inner = strip(list(inner.get_children())[-1])
     if inner.kind in _VARIABLES:
         return True

@@ -42,7 +42,7 @@ def class_code(units: Sequence[Unit], distributions: Distributions) -> Iterator[
         return
     code = _Code(units, distributions)
     found = [(unit, _apart(unit)) for unit in units]
-    early = any(CLASSES in made.calls for _, apart in found for made in apart.begun)
+    early = any(apart.late or any(CLASSES in one.calls for one in apart.begun) for _, apart in found)
     for unit, apart in found:
         yield from code.begun(unit, apart)
         yield from (unit.source.problem(*one) for one in apart.wrong)

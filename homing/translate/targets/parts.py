@@ -427,8 +427,11 @@ class Parts:
             shared = "shared"
             if self._of_threads(act.name):
                 shared, advice = "THREADPRIVATE", "ranks would have other values: make it PRIVATE"
+            written = f"is {shared} and written{by} in {what}: {advice}"
+            if act.reference is not None and act.reference.apart is not None:
+                written = f"may be written in {what}: {act.reference.apart}"
             reason = {
-                What.WRITE: f"'{act.name}' is {shared} and written{by} in {what}: {advice}",
+                What.WRITE: f"'{act.name}' {written}",
                 What.IO: f"input or output{by} in {what}: only rank 0 is heard",
                 What.END: f"ends one rank{by}, and the others wait for it",
                 What.UNKNOWN: f"{_not_seen(act.name)}, and {what.removeprefix('what ')} may not change "
