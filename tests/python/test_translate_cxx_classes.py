@@ -29,6 +29,8 @@ double u[n], v[n];
 namespace physics { const double g = 9.5; double scale = 2; }
 template <class T> struct Limits { static constexpr T tiny = std::numeric_limits<T>::min(); };
 struct Factor { const char *name; double value; operator double() const { return value; } };
+struct Vec { double x = 0, y = 0; Vec &operator+=(const Vec &o) { x += o.x; y += o.y; return *this; } };
+std::vector<std::string> names{"u", "v"};
 #define NOTE(x) Log::of_all().note(x)
 struct cell { double a; int b; } c[n];
 #pragma homing distribute u[block], v[block], c[block]
@@ -49,6 +51,7 @@ public:
     static Log &of_all() { static Log it("all"); return it; }
     double least() const { return *std::min_element(all.begin(), all.end()); }
 };
+namespace physics { void halve() { for (int i = 0; i < n; i++) v[i] /= 2; } }
 static int parse(const char *text)
 {
     try {
@@ -94,6 +97,9 @@ int main()
         w.emplace_back(u[t]);
         w[t] = v[t + 1];
     }
+    Vec total;
+    total += Vec{u[7], 1};
+    physics::halve();
     std::fill(u, u + 3, 2.5);
     std::sort(v + 1, v + n, [](double x, double y) { return x > y; });
     double most = *std::max_element(u, u + n), all = std::accumulate(u, u + n, 0.0);
@@ -103,6 +109,7 @@ int main()
         std::printf("%d %g ", key, value += u[key]);
     auto [a, b] = c[5];
     std::printf("%g %d %g %.12g %.12g %.12g\\n", a, b, most, all, log.least(), log.u);
+    std::printf("%g %g %zu\\n", total.x, total.y, names.size());
     for (int i = 0; i < n; i++)
         std::printf("%.12g %g ", u[i], v[i]);
 }

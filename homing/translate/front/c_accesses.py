@@ -137,6 +137,8 @@ class Accesses:
             for child in cursor.get_children():
                 if child.kind.is_expression() or child.kind.is_statement():
                     held = access if kind is CursorKind.INIT_LIST_EXPR else Access.READ
+                    if is_number(child.type) and self.places.source.cxx and cxx.copies_values(cursor.type):
+                        held = Access.READ
                     wanted = Access.OTHER if held is Access.OTHER else Access.READ
                     self.expression(child, found, wanted, conditional, into)
         if kind in _NUMBERS and access is not Access.OTHER and is_number(cursor.type):
@@ -264,8 +266,9 @@ class Accesses:
             into.through |= {function_type(inner.type) if inner is not None else ""}
         elif self.places.source.cxx:
             function = strip(next(iter(cursor.get_children()), cursor))
-            at = self.places.place(function.location.offset), self.places.written_at(function.location)
-            self.called_at.update(at)
+            for location in (function.location, cursor.location):
+                at = self.places.place(location.offset), self.places.written_at(location)
+                self.called_at.update(at)
         name = pointer or name
         into.calls += (name, CLASSES) if self._runs_classes(cursor, pointer) else (name,)
         changed = self._by_reference(cursor, access)

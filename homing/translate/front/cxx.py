@@ -232,11 +232,45 @@ def runs_own_code(kind: Type, depth: int = 0) -> bool:
     return any(one.kind is not TypeKind.INVALID and runs_own_code(one, depth + 1) for one in inner)
 
 
+def made_by_std(variable: Cursor) -> bool:
+    """Is a variable made by constructors of std alone, from no function and no object of the program's?"""
+    for inner in variable.walk_preorder():
+        meant = inner.referenced
+        own = meant is not None and not meant.location.is_in_system_header
+        if inner.kind is CursorKind.LAMBDA_EXPR or _has_own_class(inner.type):
+            return False
+        if inner.kind is CursorKind.CALL_EXPR:
+            if meant is None or own or not (meant.kind is CursorKind.CONSTRUCTOR or meant.spelling == "now"):
+                return False
+        elif inner.kind is CursorKind.DECL_REF_EXPR and own and meant.kind in FUNCTIONS:
+            return False
+    return True
+
+
+def _has_own_class(kind: Type, depth: int = 0) -> bool:
+    """Is it a class of the program's, or one of std's for such?"""
+    record = record_of(kind)
+    if record is None or depth > 9:
+        return depth > 9
+    made = record.type.get_canonical()
+    inner = [made.get_template_argument_type(at) for at in range(made.get_num_template_arguments())]
+    own = not record.location.is_in_system_header
+    return own or any(one.kind is not TypeKind.INVALID and _has_own_class(one, depth + 1) for one in inner)
+
+
 def deletes_object(delete: Cursor) -> bool:
     """Does `delete p` run a destructor?"""
     kinds = [one.type.get_canonical() for one in delete.get_children() if one.kind.is_expression()]
     records = [record_of(one.get_pointee()) for one in kinds if one.kind is TypeKind.POINTER]
     return any(one is not None and not is_data(one) for one in records)
+
+
+def copies_values(kind: Type) -> bool:
+    """Does `{...}` for a structure copy what it gets, as far as that are numbers?"""
+    record = record_of(kind)
+    if record is None or record.location.is_in_system_header or has_references(kind):
+        return False
+    return not any(one.kind is CursorKind.CXX_BASE_SPECIFIER for one in record.get_children())
 
 
 def has_references(kind: Type) -> bool:
@@ -258,7 +292,9 @@ def is_constexpr(variable: Cursor) -> bool:
 def is_constant(variable: Cursor) -> bool:
     """Is it an object that nothing may change, as `const double k`? What pointers in it mean may change."""
     kind = variable.type.get_canonical()
-    return variable.kind in _VARIABLES and kind.is_const_qualified() and not _is_mutable(kind)
+    if variable.kind not in _VARIABLES or kind.kind is TypeKind.POINTER:
+        return False
+    return kind.is_const_qualified() and not _is_mutable(kind)
 
 
 def _is_mutable(kind: Type) -> bool:

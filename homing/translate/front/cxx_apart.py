@@ -179,7 +179,7 @@ class ClassFile:
 
     def begun(self, cursor: Cursor, made: Statement) -> None:
         """A variable that lives as long as the program, with the statement that declares it."""
-        if cxx.is_constexpr(cursor):
+        if cxx.is_constexpr(cursor) or cxx.made_by_std(cursor):
             return
         if cxx.runs_own_code(cursor.type):
             made.calls += (CLASSES,)
@@ -193,7 +193,7 @@ class ClassFile:
             of_class = inner.semantic_parent is not None and inner.semantic_parent.kind in cxx.RECORDS
             if not (of_class or inner.storage_class is StorageClass.STATIC or inner == cursor):
                 continue
-            if cxx.is_constexpr(inner):
+            if cxx.is_constexpr(inner) or cxx.made_by_std(inner):
                 continue
             calls = any(one.kind is CursorKind.CALL_EXPR for one in inner.walk_preorder())
             if cxx.runs_own_code(inner.type) or (calls and cxx.record_of(inner.type) is None):
