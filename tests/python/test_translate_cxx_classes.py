@@ -204,6 +204,7 @@ REFUSED = [
     ("", "std::vector<double> w(a, a + 9);", "20:27", "a constructor of 'vector' is not followed"),
     ("", "std::unique_ptr<double[]> p(a);", "20:33", "a constructor of 'unique_ptr'"),
     ("", "try { a[1] = 2; throw 3; } catch (int) { }", "20:5", "exceptions are not followed"),
+    ("void f() try { a[1] = 2; } catch (...) {}", "", "16:16", "'f', whose body is a TRY, names the distr"),
     ("", "try { sum(); } catch (...) { }", "20:5", "exceptions are not followed: 'sum()'"),
     ("", f"if (double x = a[1]; x > 2) {{ {LOOP} }}", "20:5", "decides about parallel code"),
     ("", f"if (double x = a[1]) {{ {LOOP} }}", "20:5", "decides about parallel code"),

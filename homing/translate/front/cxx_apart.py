@@ -361,4 +361,6 @@ def _what(cursor: Cursor) -> str:
     parent = cursor.semantic_parent
     if parent is not None and parent.kind in (*cxx.RECORDS, *cxx.TEMPLATES):
         return f"'{name}', a member of a class,"
+    if any(one.kind is CursorKind.CXX_TRY_STMT for one in cursor.get_children()):
+        return f"'{name}', whose body is a TRY,"
     return f"'{os.path.basename(name)}'"
