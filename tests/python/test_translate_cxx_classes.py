@@ -31,6 +31,7 @@ template <class T> struct Limits { static constexpr T tiny = std::numeric_limits
 struct Factor { const char *name; double value; operator double() const { return value; } };
 struct Vec { double x = 0, y = 0; Vec &operator+=(const Vec &o) { x += o.x; y += o.y; return *this; } };
 std::vector<std::string> names{"u", "v"};
+struct Settings { int more = 2; std::string title = "s"; int twice() const { return 2 * more; } } settings;
 #define NOTE(x) Log::of_all().note(x)
 struct cell { double a; int b; } c[n];
 #pragma homing distribute u[block], v[block], c[block]
@@ -109,7 +110,7 @@ int main()
         std::printf("%d %g ", key, value += u[key]);
     auto [a, b] = c[5];
     std::printf("%g %d %g %.12g %.12g %.12g\\n", a, b, most, all, log.least(), log.u);
-    std::printf("%g %g %zu\\n", total.x, total.y, names.size());
+    std::printf("%g %g %zu\\n", total.x, total.y, names.size() + settings.twice());
     for (int i = 0; i < n; i++)
         std::printf("%.12g %g ", u[i], v[i]);
 }
@@ -245,6 +246,24 @@ def test_state_of_objects_is_not_divided_among_ranks(
     found = _refused(before, loop, "mpi", tmp_path)
     assert any("what code of classes writes is not followed" in one for one in found.values()), found
     assert not any("is shared and written" in one for one in found.values()), found
+
+
+EARLY = [
+    "struct A { A() {} } a1;",
+    "struct B { ~B() {} } b1;",
+    "struct C { A a; } c1;",
+    "int f(); struct D { int k = f(); } d1;",
+    "std::vector<int> e1(f());",
+    "struct G { bool operator()(int, int) const; }; std::set<int, G> g1;",
+    "struct H { operator int() const; }; const H h1; std::vector<int> h2(h1);",
+    "struct I { void operator()() const; }; std::function<void()> i1(I{});",
+]
+
+
+def test_objects_that_ranks_would_make_before_main(tmp_path: Path) -> None:
+    found = _refused("\n".join(("#include <set>", *EARLY)), "", "mpi", tmp_path)
+    early = {where.partition(":")[0] for where, why in found.items() if "runs before main begins" in why}
+    assert early == {str(17 + at) for at in range(len(EARLY))}, found
 
 
 def test_pointers_in_files_without_classes(tmp_path: Path) -> None:

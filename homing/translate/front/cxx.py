@@ -232,30 +232,49 @@ def runs_own_code(kind: Type, depth: int = 0) -> bool:
     return any(one.kind is not TypeKind.INVALID and runs_own_code(one, depth + 1) for one in inner)
 
 
-def made_by_std(variable: Cursor) -> bool:
-    """Is a variable made by constructors of std alone, from no function and no object of the program's?"""
+def made_by_std(variable: Cursor, depth: int = 0) -> bool:
+    """Is a variable made by constructors of std alone, from no function and no object of the program's? A
+    structure may have values for its members."""
     for inner in variable.walk_preorder():
         meant = inner.referenced
         own = meant is not None and not meant.location.is_in_system_header
-        if inner.kind is CursorKind.LAMBDA_EXPR or _has_own_class(inner.type):
+        if inner.kind is CursorKind.LAMBDA_EXPR or _made_by_own(inner.type, depth):
             return False
         if inner.kind is CursorKind.CALL_EXPR:
-            if meant is None or own or not (meant.kind is CursorKind.CONSTRUCTOR or meant.spelling == "now"):
+            made = meant is not None and meant.kind is CursorKind.CONSTRUCTOR
+            if own and not (made and not _made_by_own(meant.semantic_parent.type, depth)):
                 return False
+            if not made and (meant is None or meant.spelling != "now"):
+                return False
+            if not own and any(_is_own(one.type) for one in inner.walk_preorder()):
+                return False  # an iterator of the program's, say
         elif inner.kind is CursorKind.DECL_REF_EXPR and own and meant.kind in FUNCTIONS:
             return False
     return True
 
 
-def _has_own_class(kind: Type, depth: int = 0) -> bool:
-    """Is it a class of the program's, or one of std's for such?"""
+def _is_own(kind: Type) -> bool:
+    record = record_of(kind)
+    return record is not None and not record.location.is_in_system_header
+
+
+def _made_by_own(kind: Type, depth: int) -> bool:
+    """Is it a class of the program's with code for making or ending it, or one of std's for such?"""
     record = record_of(kind)
     if record is None or depth > 9:
         return depth > 9
-    made = record.type.get_canonical()
-    inner = [made.get_template_argument_type(at) for at in range(made.get_num_template_arguments())]
-    own = not record.location.is_in_system_header
-    return own or any(one.kind is not TypeKind.INVALID and _has_own_class(one, depth + 1) for one in inner)
+    if record.location.is_in_system_header:
+        made = record.type.get_canonical()
+        inner = [made.get_template_argument_type(at) for at in range(made.get_num_template_arguments())]
+        records = [record_of(one) for one in inner if one.kind is not TypeKind.INVALID]
+        known = [one.type for one in records if one is not None]
+        return any(_is_own(one) or _made_by_own(one, depth + 1) for one in known)
+    for child in record.get_children():
+        if child.kind in _MEMBERS and child.kind is not CursorKind.CXX_METHOD:
+            return True
+        if child.kind is CursorKind.FIELD_DECL and not made_by_std(child, depth + 1):
+            return True
+    return record.kind not in RECORDS
 
 
 def deletes_object(delete: Cursor) -> bool:
