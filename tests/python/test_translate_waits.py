@@ -108,6 +108,11 @@ AROUND = {
     "a bound that changes": ("const int m = n; (void)m;", '_Pragma("omp single") n += 5;', True),
     "a result": ('_Pragma("omp master") x = t;', "(void)(x != t);", True),
     "a pointer": ("", '_Pragma("omp single") *at += 5;', True),
+    "a pointer in another loop": (
+        "",
+        '_Pragma("omp for") for (int k = 0; k < 9; k++) if (k == 3) *at += 5;',
+        True,
+    ),
     "a procedure": ("", "change();", True),
 }
 
@@ -128,7 +133,7 @@ int main(void)
     for (int t = 0; t < 4; t++) {{
         {before}
 #pragma omp for
-        for (int i = 0; i < 40; i++)
+        for (int i = 0; i < n; i++)
             u[i] += 1;
         {behind}
     }}

@@ -23,6 +23,7 @@ from homing.translate.plan.grids import Grids
 from homing.translate.plan.interfaces import interfaces
 from homing.translate.plan.model import Dimension
 from homing.translate.plan.not_planned import not_planned
+from homing.translate.plan.other_names import OtherNames
 from homing.translate.plan.passed_components import pass_components
 from homing.translate.plan.passed_elements import pass_elements
 from homing.translate.plan.passed_pieces import pass_pieces
@@ -65,6 +66,7 @@ class Distributions:
         self.routines: dict[str, Routine] = {}
         self._redistributions: dict[int, Redistributions] = {}
         self.effects = Effects(self.routines, units)
+        self.other_names = OtherNames(units)
         self.grids = Grids(self._wrong, self._note)
         self.passing = Passing(
             units, self.routines, self.arrays, in_place, self.redistributions, self._wrong_in

@@ -234,6 +234,8 @@ class Work:
                 continue
             if reference.access is not Access.READ or reference.name in region.written:
                 return True
+            if self._by_another_name(reference.name, region):
+                return True
         return False
 
     def _told_outside(self, construct: Construct, region: Region) -> bool:
@@ -260,6 +262,11 @@ class Work:
         written = region.written - self.arrays.keys() - frozenset(region.private)
         places = {one: self.routine.places.get(one, []) for one in written}
         return not all(any(around.begin <= at < around.end for at in found) for found in places.values())
+
+    def _by_another_name(self, name: str, region: Region) -> bool:
+        """May the region write a variable that the loop reads through a pointer or a reference?"""
+        written = region.written - self.arrays.keys()
+        return self.distributions.other_names.may_be_written(self.routine, name, written)
 
     def redistribute(self, node: Executable) -> None:
         step = self.distributions.redistributions(self.routine).steps.get(id(node))
