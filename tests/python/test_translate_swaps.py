@@ -146,7 +146,8 @@ def test_std_swap_of_pointers(tmp_path: Path) -> None:
     source = tmp_path / "p.cpp"
     program = C[C.index("int main") :].replace("double *x = a; a = b; b = x;", "std::swap(a, b);")
     program = program.replace("malloc", "(double *)malloc").replace("wave();", "")
-    source.write_text(f"#include <cstdio>\n#include <cstdlib>\n#include <utility>\n{program}")
+    head = "#include <cstdio>\n#include <cstdlib>\n#include <utility>\n"
+    source.write_text(f"{head}template <class T> T own(T a) {{ return a; }}\n{program}")
     text = translate([str(source)], Options("spmd")).outputs[0].text
     assert text.count("homing_layout_swap(&hm_layout_a, &hm_layout_b);") == 2
 

@@ -207,7 +207,9 @@ def _around(unit: Unit, mention: Mention) -> Routine:
 
 
 def _accessed(routine: Routine, mention: Mention) -> bool:
-    """Is a word a part of an access that is followed?"""
+    """Is a word a part of an access that is followed, or of arrays' changing places?"""
+    if any(s.swap and s.begin <= mention.begin < s.end for s in statements(routine.body)):
+        return True
     found = (one for one in references(routine.body) if one.name == mention.name)
     return any(one.begin <= mention.begin < max(one.end, one.name_end) for one in found)
 
