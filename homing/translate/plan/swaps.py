@@ -54,7 +54,7 @@ def find_swaps(units: Sequence[Unit], of: Callable[[Routine], dict[str, Array]])
         }
         for routine in unit.routines:
             arrays = {name: one for name, one in of(routine).items() if name not in anew and not one.dummy}
-            found = list(_found(routine, routine.body, arrays)) if len(arrays) > 1 else []
+            found = list(_in_serial_code(routine, routine.body, arrays)) if len(arrays) > 1 else []
             inner = [one for one in unit.routines if one.parent is routine]
             for one in found:
                 if not one.kept or _of_no_other_use(one.kept, routine, inner, found):
@@ -73,14 +73,14 @@ def _mark(found: _Found, arrays: dict[str, Array]) -> None:
         arrays[first].link(arrays[second])
 
 
-def _found(routine: Routine, nodes: Sequence[Node], arrays: dict[str, Array]) -> Iterator[_Found]:
-    """What swaps arrays in serial code: in a region, each thread would."""
+def _in_serial_code(routine: Routine, nodes: Sequence[Node], arrays: dict[str, Array]) -> Iterator[_Found]:
+    """What swaps arrays there: in a region, each thread would."""
     for at, node in enumerate(nodes):
         if isinstance(node, Loop):
-            yield from _found(routine, node.body, arrays)
+            yield from _in_serial_code(routine, node.body, arrays)
         elif isinstance(node, Branch):
             for _, body in node.arms:
-                yield from _found(routine, body, arrays)
+                yield from _in_serial_code(routine, body, arrays)
         elif isinstance(node, Statement) and (found := _swap(routine, nodes[at:])):
             names = found.names
             known = found.kept not in arrays and all(name in arrays for name in names)
@@ -145,8 +145,6 @@ def _alike(a: Array, b: Array) -> bool:
     mine, its = a.origin, b.origin
     if not isinstance(mine, d.Distribute) or not isinstance(its, d.Distribute) or a.routine is not b.routine:
         return False
-    if a is b:
-        return False
     return (
         a.declaration.type == b.declaration.type
         and a.declaration.storage == b.declaration.storage
@@ -161,8 +159,7 @@ def _alike(a: Array, b: Array) -> bool:
 def _cut(directive: d.Distribute) -> tuple[object, ...]:
     """How the directive cuts, without the array's name."""
     formats = [(one.kind, [text.text for text in one.arguments]) for one in directive.formats]
-    onto = directive.onto
-    grid = (
-        None if onto is None else (onto.arrangement and onto.arrangement.key, [w.text for w in onto.weights])
-    )
-    return (formats, grid)
+    if directive.onto is None:
+        return (formats,)
+    name, weights = directive.onto.arrangement, directive.onto.weights
+    return (formats, name and name.key, [one.text for one in weights])
