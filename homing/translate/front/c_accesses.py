@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.front import cxx
@@ -13,19 +12,21 @@ from homing.translate.front.c_elements_given import element_given
 from homing.translate.front.c_library import of_the_library
 from homing.translate.front.c_places import Places
 from homing.translate.front.c_types import (
+    ADDRESS,
     COUNTING,
+    DEREFERENCE,
+    NOT,
     TRANSPARENT,
     function_type,
     gives_address,
     is_number,
     strip,
+    unary,
 )
 from homing.translate.front.cxx_calls import ClassCode, uses_class
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import CLASSES, Access, Kind, Reference, Statement, Subscript
 
-#: libclang's numbers of unary operators (CXUnaryOperatorKind).
-ADDRESS, DEREFERENCE, _NOT = 5, 6, 10
 _ASSIGNMENTS = (BinaryOperator.Assign,)
 _POINTERS = (TypeKind.POINTER, *ARRAYS)
 #: What part of an array has whose name has fewer subscripts than dimensions.
@@ -234,7 +235,7 @@ class Accesses:
     ) -> None:
         operand = next(iter(cursor.get_children()))
         count, wanted = len(found), access
-        operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor)
+        operator = unary(cursor)
         if operator in COUNTING:
             access = self._target(Access.UPDATE, access)
             into.kind = Kind.ASSIGNMENT
@@ -242,7 +243,7 @@ class Accesses:
             access = Access.OTHER
         elif operator == DEREFERENCE:
             access = Access.OTHER if access is Access.READ else access
-        elif operator == _NOT and strip(operand).kind is CursorKind.DECL_REF_EXPR:
+        elif operator == NOT and strip(operand).kind is CursorKind.DECL_REF_EXPR:
             if operand.type.kind is TypeKind.POINTER:
                 return
             access = Access.READ
@@ -352,9 +353,7 @@ class Accesses:
                 if strip(inner[0]).type.kind not in _POINTERS:
                     inner.reverse()
                 beside.append(inner[1])
-            elif cursor.kind is not CursorKind.UNARY_OPERATOR or (
-                cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor) != ADDRESS
-            ):
+            elif unary(cursor) != ADDRESS:
                 return None
             cursor = strip(inner[0])
         begin, end = self.places.access(cursor)
@@ -483,7 +482,7 @@ def is_calm(cursor: Cursor) -> bool:
         if inner.kind is CursorKind.BINARY_OPERATOR and inner.binary_operator in _ASSIGNMENTS:
             return False
         if inner.kind is CursorKind.UNARY_OPERATOR:
-            if cindex.conf.lib.clang_getCursorUnaryOperatorKind(inner) in COUNTING:
+            if unary(inner) in COUNTING:
                 return False
         elif inner.kind not in _CALM:
             return False

@@ -15,9 +15,8 @@ from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, StorageClass, TypeKind
 
 from homing.translate.code_text import Edit, blanked, closing
-from homing.translate.front.c_accesses import ADDRESS, DEREFERENCE
 from homing.translate.front.c_places import Places
-from homing.translate.front.c_types import COUNTING, strip
+from homing.translate.front.c_types import ADDRESS, COUNTING, DEREFERENCE, strip, unary
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.source import SourceFile
 
@@ -103,7 +102,7 @@ class ElementPointers:
         if variable.storage_class is StorageClass.STATIC:
             return None
         value, row = strip(values[0]), False
-        if value.kind is CursorKind.UNARY_OPERATOR and _operator(value) == ADDRESS:
+        if unary(value) == ADDRESS:
             value = strip(next(iter(value.get_children())))
         elif value.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and value.type.get_canonical().kind in ARRAYS:
             row = True
@@ -216,16 +215,12 @@ class ElementPointers:
             else:
                 yield begin, opening.end(), element.text("\0").partition("\0")[0]
                 yield last - 1, last, ")]"
-        elif around.kind is CursorKind.UNARY_OPERATOR and _operator(around) == DEREFERENCE:
+        elif unary(around) == DEREFERENCE:
             yield self.places.begin(around), end, element.text()
         elif around.kind is CursorKind.CALL_EXPR and not is_base:
             yield begin, end, element.address
         else:
             yield None
-
-
-def _operator(cursor: Cursor) -> int:
-    return int(cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor))
 
 
 def _plain(kind: cindex.Type) -> str:
@@ -244,7 +239,7 @@ def _changed(cursor: Cursor, operators: Container[int], assigned: bool = True) -
     """The variables to which one of the operators is applied, and that are assigned to."""
     for inner in cursor.walk_preorder():
         assigns = _assigns(inner) or inner.kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
-        counts = inner.kind is CursorKind.UNARY_OPERATOR and _operator(inner) in operators
+        counts = unary(inner) in operators
         target = strip(next(iter(inner.get_children()))) if (assigns and assigned) or counts else None
         if target is not None and target.kind is CursorKind.DECL_REF_EXPR and target.referenced is not None:
             yield target.referenced

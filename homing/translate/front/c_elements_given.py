@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clang import cindex
 from clang.cindex import Cursor, CursorKind, TypeKind
 
+from homing.translate.front.c_types import ADDRESS, DEREFERENCE, TRANSPARENT, strip, unary
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import Access
 
-_ADDRESS, _DEREFERENCE = 5, 6  # CXUnaryOperatorKind
-_TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
 #: Functions that give the pointer on to each other, at most.
 _DEEPEST = 8
 
@@ -23,10 +21,10 @@ _DEEPEST = 8
 def element_given(call: Cursor, index: int, argument: Cursor) -> tuple[Cursor, Access] | None:
     """The element whose address the argument is, and what the call does with it; None: it is something else,
     or it is not known what becomes of it."""
-    inner = _stripped(argument)
-    if not _is(inner, _ADDRESS):
+    inner = strip(argument)
+    if unary(inner) != ADDRESS:
         return None
-    element = _stripped(next(iter(inner.get_children())))
+    element = strip(next(iter(inner.get_children())))
     kind = element.type.get_canonical().kind
     if element.kind is not CursorKind.ARRAY_SUBSCRIPT_EXPR or kind in (TypeKind.POINTER, *ARRAYS):
         return None
@@ -71,12 +69,12 @@ def _of_the_element(path: list[Cursor], depth: int) -> bool:
     at = len(path) - 1
     child = path[at]
     at, above = _above(path, at)
-    if _is(above, _DEREFERENCE) or above.kind is CursorKind.MEMBER_REF_EXPR or _is_first(above, child):
+    if unary(above) == DEREFERENCE or above.kind is CursorKind.MEMBER_REF_EXPR or _is_first(above, child):
         return _stays(path, at)
     if above.kind is CursorKind.CALL_EXPR and above.referenced is not None:
         for index, argument in enumerate(above.get_arguments()):
             if path[-1] in argument.walk_preorder():
-                whole = _stripped(argument) == path[-1]
+                whole = strip(argument) == path[-1]
                 return whole and _use(above.referenced, index, depth + 1) is not None
     return False
 
@@ -90,13 +88,13 @@ def _stays(path: list[Cursor], at: int) -> bool:
     at, above = _above(path, at)
     if above.kind is CursorKind.MEMBER_REF_EXPR and path[at].type.get_canonical().kind is TypeKind.RECORD:
         return _stays(path, at)
-    return not _is(above, _ADDRESS)
+    return unary(above) != ADDRESS
 
 
 def _above(path: list[Cursor], at: int) -> tuple[int, Cursor]:
     """What is around path[at], and where, without brackets and the like."""
     at -= 1
-    while path[at].kind in _TRANSPARENT:
+    while path[at].kind in TRANSPARENT:
         at -= 1
     return at, path[at]
 
@@ -108,17 +106,3 @@ def _is_first(above: Cursor, child: Cursor) -> bool:
     base, index = list(above.get_children())
     tokens = [one.spelling for one in index.get_tokens()]
     return child in base.walk_preorder() and tokens == ["0"]
-
-
-def _is(cursor: Cursor, operator: int) -> bool:
-    unary = cursor.kind is CursorKind.UNARY_OPERATOR
-    return unary and cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor) == operator
-
-
-def _stripped(cursor: Cursor) -> Cursor:
-    while cursor.kind in _TRANSPARENT:
-        children = [child for child in cursor.get_children() if child.kind.is_expression()]
-        if len(children) != 1:
-            break
-        cursor = children[0]
-    return cursor

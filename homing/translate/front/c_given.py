@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.front.c_memory import SAYS_SO, unused
 from homing.translate.front.c_places import Places
-from homing.translate.front.c_types import strip
+from homing.translate.front.c_types import ADDRESS, DEREFERENCE, strip, unary
 from homing.translate.front.cxx import CASTS, REFERENCES, arguments, by_reference
 from homing.translate.tree import Given
 
-_ADDRESS, _DEREFERENCE = 5, 6  # libclang's CXUnaryOperatorKind
 #: What exchanges two pointers, and takes no memory.
 _EXCHANGE = frozenset({"swap", "exchange", "move"})
 
@@ -38,7 +36,7 @@ def givings(cursor: Cursor, places: Places, used: bool = True) -> Iterator[Given
             if sources and not calls and _is_pointer(left) and _written(left, places, begin, end):
                 end, has = max(end, places.end(inner)), inner.hash not in without
                 yield Given(left.spelling, begin, end, sources, used=has)
-        elif inner.kind is CursorKind.UNARY_OPERATOR and _operator(inner) == _ADDRESS:
+        elif unary(inner) == ADDRESS:
             of = _plain(next(iter(inner.get_children())))
             if inner.hash not in passed and _is_pointer(of):
                 yield Given(of.spelling, *places.access(inner), kept=True)
@@ -51,7 +49,7 @@ def _filled(call: Cursor, places: Places) -> Iterator[Given]:
     for index, argument in enumerate(arguments(call)):
         inner = _plain(argument)
         if index not in changed:
-            if inner.kind is not CursorKind.UNARY_OPERATOR or _operator(inner) != _ADDRESS:
+            if unary(inner) != ADDRESS:
                 continue
             inner = _plain(next(iter(inner.get_children())))
         if _is_pointer(inner) and _fills(call.referenced, index, ()):
@@ -100,7 +98,7 @@ def _writes(cursor: Cursor, name: str) -> bool:
     left, right = (_plain(one) for one in cursor.get_children())
     if _named(right, name):
         return right.type.kind is TypeKind.POINTER
-    if left.kind is CursorKind.UNARY_OPERATOR and _operator(left) == _DEREFERENCE:
+    if unary(left) == DEREFERENCE:
         return _named(_plain(next(iter(left.get_children()))), name)
     if left.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
         return _named(_plain(next(iter(left.get_children()))), name)
@@ -118,10 +116,6 @@ def _plain(cursor: Cursor) -> Cursor:
     while inner.kind in CASTS:
         inner = strip(list(inner.get_children())[-1])
     return inner
-
-
-def _operator(cursor: Cursor) -> int:
-    return int(cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor))
 
 
 def _is_pointer(cursor: Cursor) -> bool:

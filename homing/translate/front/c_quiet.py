@@ -7,7 +7,7 @@ from collections.abc import Callable
 from clang import cindex
 from clang.cindex import Cursor, CursorKind, StorageClass, TLSKind, TypeKind
 
-from homing.translate.front.c_types import COUNTING, strip
+from homing.translate.front.c_types import ADDRESS, COUNTING, strip, unary
 from homing.translate.front.cxx import REFERENCES
 from homing.translate.front.libclang import ARRAYS
 
@@ -20,7 +20,6 @@ _LOUD = (
     CursorKind.LAMBDA_EXPR,
     CursorKind.StmtExpr,
 )
-_ADDRESS = 5  # libclang's CXUnaryOperatorKind
 
 
 def quiet_calls(function: Cursor, named: Callable[[Cursor], str]) -> frozenset[str] | None:
@@ -40,8 +39,8 @@ def quiet_calls(function: Cursor, named: Callable[[Cursor], str]) -> frozenset[s
                 return None
             calls.add(named(callee))
         elif inner.kind is CursorKind.UNARY_OPERATOR:
-            operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(inner)
-            if operator == _ADDRESS:
+            operator = unary(inner)
+            if operator == ADDRESS:
                 return None
             if operator in COUNTING and not _writes_own(next(iter(inner.get_children()))):
                 return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, Type, TypeKind
 
 from homing.translate.front import cxx
 from homing.translate.front.libclang import ARRAYS
 
-#: libclang's numbers of ++ and -- (CXUnaryOperatorKind).
-COUNTING = (1, 2, 3, 4)
+#: libclang's numbers of unary operators (CXUnaryOperatorKind): ++ and --, &, *, !.
+COUNTING, ADDRESS, DEREFERENCE, NOT = (1, 2, 3, 4), 5, 6, 10
 TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
 _ARITHMETIC = frozenset(kind for kind in TypeKind if 2 < kind.value < 24 or kind is TypeKind.COMPLEX) | {
     TypeKind.BOOL,
@@ -49,6 +50,13 @@ def strip(cursor: Cursor) -> Cursor:
             break
         cursor = children[0]
     return cursor
+
+
+def unary(cursor: Cursor) -> int:
+    """The number of the unary operator that the expression is; 0: it is none."""
+    if cursor.kind is not CursorKind.UNARY_OPERATOR:
+        return 0
+    return int(cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor))
 
 
 def unused_calls(cursor: Cursor) -> frozenset[int]:

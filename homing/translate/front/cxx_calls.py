@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, Type, TypeKind
 
 from homing.translate.front import cxx
 from homing.translate.front.c_places import Places
 from homing.translate.front.c_quiet import quiet_calls
-from homing.translate.front.c_types import is_number, strip
+from homing.translate.front.c_types import DEREFERENCE, is_number, strip, unary
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import CLASSES, Access, Reference, Statement
 
-_DEREFERENCE = 6  # libclang's CXUnaryOperatorKind
 #: Values that are variables, or parts of variables, and not made for the call.
 _VARIABLES = (CursorKind.DECL_REF_EXPR, CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR)
 #: Members of std's containers.
@@ -247,8 +245,7 @@ def _is_variable(argument: Cursor) -> bool:
     if inner.kind in _VARIABLES:
         return True
     if inner.kind is CursorKind.UNARY_OPERATOR:
-        operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(inner)
-        return operator in (3, 4, _DEREFERENCE)  # ++i, --i, *p
+        return unary(inner) in (3, 4, DEREFERENCE)  # ++i, --i, *p
     if inner.kind is CursorKind.BINARY_OPERATOR:
         return inner.binary_operator in (BinaryOperator.Assign, BinaryOperator.Comma)
     if inner.kind is CursorKind.CALL_EXPR:
