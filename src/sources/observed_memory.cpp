@@ -1,6 +1,7 @@
 #include "sources/observed_memory.hpp"
 
 #include "base/clock.hpp"
+#include "sources/home_runs.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -17,7 +18,10 @@ constexpr std::size_t chunk_pages = 512;    ///< looked at in one go
 /// Chunks looked at when the set of watched ranges has changed: 256 MiB of base pages. The rest comes in
 /// turn.
 constexpr std::size_t chunks_at_once = 128;
-/// Time for looking, of all time; so much of it may be saved up, in seconds.
+/// Mappings that policies may make of the process's memory: a sixteenth of the kernel's own limit
+/// (vm.max_map_count is 65,530 unless it was changed). A call of mbind takes 2.6 us each.
+constexpr std::size_t most_mappings = 4096;
+/// Time for looking and binding, of all time; so much of it may be saved up, in seconds.
 constexpr double share_of_time = 0.01;
 constexpr double most_saved = 0.01;
 /// The longest populated run of a piece is bound, if it is so much of the piece.
@@ -40,8 +44,20 @@ Range whole_granules(Range range, std::size_t granule) noexcept {
 }
 
 Range longer(Range a, Range b) noexcept { return a.bytes() >= b.bytes() ? a : b; }
-bool within(Range inner, Range outer) noexcept {
-    return outer.begin <= inner.begin && inner.end <= outer.end;
+
+/// The parts of a range that are left when those of `others` (ascending, disjoint) are taken out for which
+/// `is` holds.
+template <class Others, class Is, class Visit>
+void each_left(Range range, const Others& others, Is&& is, Visit&& visit) {
+    Address at = range.begin;
+    auto other = std::partition_point(others.begin(), others.end(),
+                                      [&](const auto& one) { return one.range.end <= range.begin; });
+    for (; other != others.end() && other->range.begin < range.end; ++other) {
+        if (!is(*other)) continue;
+        if (at < other->range.begin) visit(Range{at, other->range.begin});
+        at = other->range.end;
+    }
+    if (at < range.end) visit(Range{at, range.end});
 }
 
 } // namespace
@@ -93,7 +109,6 @@ void ObservedMemory::cut(const WatchedRange& watched) {
         const Address end =
             std::min(range.end, align_up(begin + 1, huge_page_bytes) + step - huge_page_bytes);
         pieces_.push_back({.range = {begin, end}, .granule = watched.granule});
-        chunks_ += ((end - begin) / page_bytes() + chunk_pages - 1) / chunk_pages;
         begin = end;
     }
 }
@@ -101,26 +116,23 @@ void ObservedMemory::cut(const WatchedRange& watched) {
 /// What was bound and lies in one of the new pieces stays so; the rest is given back.
 void ObservedMemory::keep_bound(std::span<const Piece> before) {
     auto piece = pieces_.begin();
-    for (const Piece& old : before) {
-        Address at = old.bound.begin;
-        while (piece != pieces_.end() && piece->range.end <= at)
-            ++piece;
-        for (auto one = piece; one != pieces_.end() && one->range.begin < old.bound.end; ++one) {
-            const Range kept{std::max(at, one->range.begin), std::min(old.bound.end, one->range.end)};
-            if (kept.empty() || !one->bound.empty()) continue;
-            one->bound = kept;
-            one->node = old.node;
-            if (at < kept.begin) gone_.push_back({at, kept.begin});
-            at = kept.end;
+    for (const Piece& old : before)
+        for (const Bound& bound : old.bound) {
+            while (piece != pieces_.end() && piece->range.end <= bound.range.begin)
+                ++piece;
+            for (auto one = piece; one != pieces_.end() && one->range.begin < bound.range.end; ++one)
+                one->bound.push_back({{std::max(bound.range.begin, one->range.begin),
+                                       std::min(bound.range.end, one->range.end)},
+                                      bound.node});
+            each_left(
+                bound.range, std::span(piece, pieces_.end()), [](const Piece&) { return true; },
+                [&](Range left) { gone_.push_back(left); });
         }
-        if (at < old.bound.end) gone_.push_back({at, old.bound.end});
-    }
 }
 
 bool ObservedMemory::assign(std::span<const WatchedRange> ranges) {
     const std::vector<Piece> before = std::move(pieces_);
     pieces_.clear();
-    chunks_ = 0;
     for (const WatchedRange& watched : ranges)
         cut(watched);
     keep_bound(before);
@@ -129,8 +141,8 @@ bool ObservedMemory::assign(std::span<const WatchedRange> ranges) {
     allowance_ = next_look_at_memory_ = 0;
     notice_fork();
     look_at_free_memory();
-    for (std::size_t left = std::min(chunks_, chunks_at_once); left > 0; --left)
-        look_at_chunk();
+    for (std::size_t ended = 0, chunks = 0; ended < pieces_.size() && chunks < chunks_at_once; ++chunks)
+        ended += look_at_chunk() ? 1 : 0;
     populated_.close();
     clear_gone();
     bind_wishes();
@@ -147,16 +159,17 @@ void ObservedMemory::look() {
     looked_ = begin;
     notice_fork();
     if (begin >= next_look_at_memory_) look_at_free_memory();
-    double now = 0;
-    std::size_t left = chunks_;
-    do {
-        look_at_chunk();
-        now = clock_seconds();
-    } while (--left > 0 && now - begin < allowance_);
+    clear_gone();
+    // A chunk takes what it takes, and so does binding: the next one waits for as long as that was too much.
+    if (allowance_ < 0) return;
+    std::size_t ended = 0;
+    do
+        ended += look_at_chunk() ? 1 : 0;
+    while (ended < pieces_.size() && clock_seconds() - begin < allowance_);
     populated_.close();
     clear_gone();
     bind_wishes();
-    allowance_ = std::max(0.0, allowance_ - (now - begin));
+    allowance_ -= clock_seconds() - begin;
 }
 
 void ObservedMemory::release() {
@@ -176,9 +189,16 @@ void ObservedMemory::notice_fork() {
     piece_ = at_ = 0;
 }
 
+template <class Is> void ObservedMemory::let_go(Piece& piece, Is&& is) {
+    std::erase_if(piece.bound, [&](const Bound& bound) {
+        if (!is(bound)) return false;
+        gone_.push_back(bound.range);
+        return true;
+    });
+}
+
 void ObservedMemory::let_go(Piece& piece) {
-    if (!piece.bound.empty()) gone_.push_back(piece.bound);
-    piece.bound = {};
+    let_go(piece, [](const Bound&) { return true; });
 }
 
 void ObservedMemory::look_at_free_memory() {
@@ -190,53 +210,56 @@ void ObservedMemory::look_at_free_memory() {
         if (is_short == was_short) continue;
         short_of_memory_.bits ^= std::uint64_t{1} << node.index;
         for (Piece& piece : pieces_)
-            if (is_short && piece.node == node.index) let_go(piece);
+            if (is_short) let_go(piece, [&](const Bound& bound) { return bound.node == node.index; });
     }
     const double now = clock_seconds();
     next_look_at_memory_ = now + (now - begin) / share_of_time;
 }
 
-/// Ask some pages for their nodes. Memory of which nearly nothing exists is passed over: there may be
+/// Ask a page of each block for its node. Memory of which nearly nothing exists is passed over: there may be
 /// terabytes of it.
 void ObservedMemory::begin_piece() {
-    const Range range = pieces_[piece_].range;
-    const std::size_t pages = range.bytes() / page_bytes();
-    probe_count_ = std::min(pages, probes);
-    for (std::size_t n = 0; n < probe_count_; ++n) // in the middle of equal parts
-        probed_[n] =
-            reinterpret_cast<void*>(range.begin + (2 * n + 1) * pages / (2 * probe_count_) * page_bytes());
-    homes_.fill(-EFAULT);
-    const std::span<int> homes(homes_.data(), probe_count_);
+    Piece& piece = pieces_[piece_];
+    const std::size_t unit =
+        std::has_single_bit(piece.granule) ? std::max(piece.granule, page_bytes()) : page_bytes();
+    block_ = align_up((piece.range.bytes() + most_blocks - 1) / most_blocks, unit);
+    blocks_ = (piece.range.bytes() + block_ - 1) / block_;
+    for (std::size_t n = 0; n < blocks_; ++n) // in its middle
+        probed_[n] = reinterpret_cast<void*>(align_down(
+            std::min(piece.range.begin + n * block_ + block_ / 2, piece.range.end - 1), page_bytes()));
+    const std::span<int> homes(homes_.data(), blocks_);
+    std::fill(homes.begin(), homes.end(), -EFAULT);
     // Where it cannot be asked, the pages themselves are looked at.
-    if (kernel_.query({probed_.data(), probe_count_}, homes) != 0)
-        std::fill(homes.begin(), homes.end(), -ENOENT);
+    if (kernel_.query({probed_.data(), blocks_}, homes) != 0) std::fill(homes.begin(), homes.end(), -ENOENT);
     // ENOENT is a page that is armed for a hint fault, on kernels up to 6.5.
     const auto perhaps =
         std::count_if(homes.begin(), homes.end(), [](int home) { return home >= 0 || home == -ENOENT; });
-    at_ = static_cast<double>(perhaps) < least_part * static_cast<double>(probe_count_) ? range.end
-                                                                                        : range.begin;
-    if (at_ == range.end) let_go(pieces_[piece_]);
+    at_ = static_cast<double>(perhaps) < least_part * static_cast<double>(blocks_) ? piece.range.end
+                                                                                   : piece.range.begin;
+    if (at_ == piece.range.end) let_go(piece);
     run_ = longest_ = {at_, at_};
 }
 
-void ObservedMemory::look_at_chunk() {
+/// True: the piece has ended, and the next begins.
+bool ObservedMemory::look_at_chunk() {
     if (at_ == 0) begin_piece();
     Piece& piece = pieces_[piece_];
     const Address end = std::min(piece.range.end, at_ + chunk_pages * page_bytes());
     while (at_ < end) {
         const Range found = populated_.first({at_, end}, forks_ > 0).value_or(Range{end, end});
         if (found.begin > at_) { // from at_ to there nothing is populated
-            if (piece.bound.overlaps({at_, found.begin})) let_go(piece);
+            const Range hole{at_, found.begin};
+            let_go(piece, [&](const Bound& bound) { return bound.range.overlaps(hole); });
             longest_ = longer(longest_, run_);
             run_ = {found.begin, found.begin};
         }
         run_.end = at_ = std::max(found.end, found.begin);
     }
-    if (at_ == piece.range.end) {
-        longest_ = longer(longest_, run_);
-        end_piece();
-        next_piece();
-    }
+    if (at_ < piece.range.end) return false;
+    longest_ = longer(longest_, run_);
+    end_piece();
+    next_piece();
+    return true;
 }
 
 void ObservedMemory::next_piece() noexcept {
@@ -248,58 +271,78 @@ void ObservedMemory::next_piece() noexcept {
 void ObservedMemory::end_piece() {
     Piece& piece = pieces_[piece_];
     Range part = whole_granules(longest_, piece.granule);
-    if (static_cast<double>(part.bytes()) < least_part * static_cast<double>(piece.range.bytes())) part = {};
-    const int node = node_for(piece, part);
-    if (piece.refused || part.empty() || node < 0 || short_of_memory_.has(node)) {
-        let_go(piece);
-        return;
-    }
-    if (part.begin == piece.bound.begin && part.end == piece.bound.end && node == piece.node) return;
-    if (!within(piece.bound, part)) let_go(piece);
-    wishes_.push_back({piece_, part, node});
+    const bool small =
+        static_cast<double>(part.bytes()) < least_part * static_cast<double>(piece.range.bytes());
+    if (piece.refused || small) part = {};
+    rebind(piece, wanted_in(piece, part));
 }
 
-/// The node where most of the part lies; one that it is bound to already stays until another has twice as
-/// much. Where all is armed and not told, that of the piece before. -1: not known.
-int ObservedMemory::node_for(const Piece& piece, Range part) const noexcept {
-    std::array<int, max_nodes> held{};
-    for (std::size_t n = 0; n < probe_count_; ++n)
-        if (homes_[n] >= 0 && homes_[n] < max_nodes && part.contains(reinterpret_cast<Address>(probed_[n])))
-            ++held[static_cast<std::size_t>(homes_[n])];
-    const auto most = std::max_element(held.begin(), held.end());
-    if (*most == 0) {
-        if (piece.node >= 0) return piece.node;
-        return piece_ > 0 && pieces_[piece_ - 1].node >= 0 ? pieces_[piece_ - 1].node : first_target_;
+/// The runs of a part of the piece to the nodes where they lie. A page whose node is not told (it is armed)
+/// is where it was; where none is told, they are taken to lie where the piece before ends.
+std::vector<ObservedMemory::Bound> ObservedMemory::wanted_in(const Piece& piece, Range part) const {
+    std::vector<Bound> wanted;
+    if (part.empty()) return wanted;
+    const Address base = piece.range.begin;
+    const std::size_t first = (part.begin - base) / block_;
+    const std::size_t end = (part.end - base + block_ - 1) / block_;
+    std::vector<int> homes(homes_.begin() + static_cast<std::ptrdiff_t>(first),
+                           homes_.begin() + static_cast<std::ptrdiff_t>(end));
+    auto bound = piece.bound.begin();
+    for (std::size_t n = 0; n < homes.size(); ++n) {
+        const auto page = reinterpret_cast<Address>(probed_[first + n]);
+        while (bound != piece.bound.end() && bound->range.end <= page)
+            ++bound;
+        if (homes[n] >= 0 && homes[n] < max_nodes) continue;
+        homes[n] = bound != piece.bound.end() && bound->range.contains(page) ? bound->node : -1;
     }
-    const bool stays =
-        !piece.bound.empty() && piece.node >= 0 && 2 * held[static_cast<std::size_t>(piece.node)] >= *most;
-    return stays ? piece.node : static_cast<int>(most - held.begin());
+    if (std::all_of(homes.begin(), homes.end(), [](int home) { return home < 0; }))
+        homes.front() = piece_ > 0 && !pieces_[piece_ - 1].bound.empty()
+                            ? pieces_[piece_ - 1].bound.back().node
+                            : first_target_;
+    const std::size_t most = std::max<std::size_t>(1, most_mappings / pieces_.size());
+    for (const HomeRun& run : runs_by_home(homes, most)) {
+        const Range range{std::max(part.begin, base + (first + run.first) * block_),
+                          std::min(part.end, base + (first + run.end) * block_)};
+        if (!short_of_memory_.has(run.node)) wanted.push_back({range, run.node});
+    }
+    return wanted;
+}
+
+void ObservedMemory::rebind(Piece& piece, std::vector<Bound> wanted) {
+    for (const Bound& old : piece.bound)
+        each_left(
+            old.range, wanted, [](const Bound&) { return true; }, [&](Range left) { gone_.push_back(left); });
+    for (const Bound& next : wanted)
+        each_left(
+            next.range, piece.bound, [&](const Bound& old) { return old.node == next.node; },
+            [&](Range left) { wishes_.push_back({piece_, {left, next.node}}); });
+    piece.bound = std::move(wanted);
 }
 
 void ObservedMemory::bind_wishes() {
     if (wishes_.empty()) return;
     std::sort(wishes_.begin(), wishes_.end(),
-              [](const Wish& a, const Wish& b) { return a.range.begin < b.range.begin; });
+              [](const Wish& a, const Wish& b) { return a.bound.range.begin < b.bound.range.begin; });
     std::vector<PolicyKeeper::Request> requests;
     std::vector<std::size_t> request_of;
-    for (const Wish& wish : wishes_) {
-        const bool goes_on = !requests.empty() && requests.back().range.end == wish.range.begin &&
-                             requests.back().policy == policy_of(wish.node);
+    for (const auto& [_, wished] : wishes_) {
+        const bool goes_on = !requests.empty() && requests.back().range.end == wished.range.begin &&
+                             requests.back().policy == policy_of(wished.node);
         if (goes_on)
-            requests.back().range.end = wish.range.end;
+            requests.back().range.end = wished.range.end;
         else
-            requests.push_back({wish.range, policy_of(wish.node)});
+            requests.push_back({wished.range, policy_of(wished.node)});
         request_of.push_back(requests.size() - 1);
     }
     const PolicyKeeper::Outcome outcome = keeper_.set(PolicyKeeper::Layer::observed, requests);
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
         Piece& piece = pieces_[wishes_[i].piece];
-        piece.refused = requests[request_of[i]].error != 0;
-        if (piece.refused) continue;
-        piece.bound = wishes_[i].range;
-        piece.node = wishes_[i].node;
+        if (requests[request_of[i]].error == 0) continue;
+        piece.refused = true;
+        let_go(piece);
     }
     wishes_.clear();
+    clear_gone();
     if (outcome.error)
         reason_ = std::to_string(outcome.failed) + " of " + std::to_string(requests.size()) +
                   " ranges cannot be observed: " + std::strerror(outcome.error);
