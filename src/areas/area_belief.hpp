@@ -39,7 +39,8 @@ struct AreaBelief {
     std::optional<std::size_t> fresh_earlier; ///< the first so many of them are of an earlier phase
     /// Pages are granules, threads slots of the TeamTable: both have other numbers in the belief.
     model::Touches touches{model::tuning::most_touches};
-    GranuleHomes users; ///< node that touched a granule last, in the whole run
+    GranuleHomes users; ///< node that touches a granule oftenest (model::User)
+    GranuleHomes leads; ///< of those whose lead was more than one: that lead, less one
     model::Repeats repeats;
     GranuleHomes left;       ///< node that a granule was sent away from last, while not much more is known
     std::uint64_t taken = 0; ///< touches so far, those that are forgotten included
@@ -67,6 +68,19 @@ struct AreaBelief {
     /// by changes with them, and an older belief says nothing of them.
     bool is_of(std::uint64_t existing) const noexcept { return belief && belief->pages() == existing; }
 
+    int lead(std::uint64_t granule) const noexcept { return std::max(leads.home(granule), 0) + 1; }
+    /// A touch of the granule by the node is counted: a lead of one passes to it.
+    void count_user(std::uint64_t granule, model::Node node) {
+        const int before = users.home(granule), leading = lead(granule);
+        if (before >= 0) (before == node ? repeats.same : repeats.other) += 1;
+        if (before < 0 || (before != node && leading == 1))
+            users.set(granule, granule + 1, node);
+        else if (before != node)
+            leads.set(granule, granule + 1, leading - 2);
+        else if (leading < static_cast<int>(model::tuning::telling_touches))
+            leads.set(granule, granule + 1, leading);
+    }
+
     /// Do pages go by what is touched at the place?
     bool follows(std::uint32_t place) const noexcept {
         return places.empty() || std::ranges::binary_search(places, place);
@@ -93,6 +107,7 @@ struct AreaBelief {
     /// Its owners are others than they were: what older touches said of single pages is over.
     void follow_owners(std::uint64_t granules) {
         users.reset(granules);
+        leads.reset(granules);
         forget_departures(granules);
         repeats = {};
         belief.reset();
@@ -133,6 +148,7 @@ struct AreaBelief {
             });
         };
         take(users, other.users);
+        take(leads, other.leads);
         take(left, other.left);
         repeats = other.repeats;
         taken = other.taken;
@@ -146,6 +162,7 @@ struct AreaBelief {
     void reset(std::uint64_t granules) {
         *this = AreaBelief();
         users.reset(granules);
+        leads.reset(granules);
         left.reset(granules);
     }
 };

@@ -64,7 +64,8 @@ model::Users users_of(const AreaBelief& learnt, const PageSet& there) {
     std::uint64_t before = 0; // existing granules before the part
     there.for_each({0, there.span().end}, [&](policy::PageRange part) {
         learnt.users.for_each(part.first, part.end, [&](std::uint64_t granule, int node) {
-            users.emplace_back(before + (granule - part.first), static_cast<model::Node>(node));
+            users.push_back(
+                {before + (granule - part.first), static_cast<model::Node>(node), learnt.lead(granule)});
         });
         before += part.size();
     });

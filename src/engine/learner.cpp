@@ -89,8 +89,7 @@ bool Learner::surprised_by_fresh(const WatchedArea& area) const {
     for (const FreshTouch& touch : learnt.fresh) {
         const std::uint64_t page = std::min(area.there().below(touch.granule), area.there().size() - 1);
         learnt.belief->prospect(page, touch.home, prospect);
-        surprising += prospect.local[static_cast<std::size_t>(touch.node)] <
-                      (1 - tuning::certain) * *std::ranges::max_element(prospect.local);
+        surprising += prospect.hardly_expects(touch.node);
     }
     return static_cast<double>(surprising) >= tuning::news_share * static_cast<double>(learnt.fresh.size());
 }
@@ -103,9 +102,7 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
     const std::size_t stride = (count + tuning::most_touches / 2 - 1) / (tuning::most_touches / 2);
     for (std::size_t i = 0; i < count; ++i) {
         const FreshTouch& touch = learnt.fresh[i];
-        if (const int before = learnt.users.home(touch.granule); before >= 0)
-            (before == touch.node ? learnt.repeats.same : learnt.repeats.other) += 1;
-        learnt.users.set(touch.granule, touch.granule + 1, touch.node);
+        learnt.count_user(touch.granule, touch.node);
         if (i == learnt.fresh_earlier) learnt.touches.begin_phase();
         if (i % stride != 0) continue;
         learnt.touches.add(

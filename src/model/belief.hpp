@@ -17,6 +17,7 @@
 #include "model/team.hpp"
 #include "model/touch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -40,6 +41,13 @@ struct Prospect {
     /// What a node's best and local gain where the page lies there: the share of HOME that is not its
     /// neighbours'. In `best` and `local` already where the home was told.
     double of_home = 0, local_of_home = 0;
+
+    /// Are touches from there hardly expected, beside those from its best node? (Neighbours of a border may
+    /// come first, again and again, to pages that their owner uses most.)
+    bool hardly_expects(Node node) const {
+        return local[static_cast<std::size_t>(node)] <
+               (1 - tuning::certain) * *std::ranges::max_element(local);
+    }
 };
 
 /// Relative weights of families and of the formulas in them before anything is seen of an area. Siblings
@@ -73,8 +81,16 @@ struct Repeats {
     double same = 0, other = 0;
 };
 
-/// Pages, ascending, and which node used each last.
-using Users = std::vector<std::pair<std::uint64_t, Node>>;
+/// A page, the node that used it oftenest, and by how many touches more than all others together: by majority
+/// vote over its touches (Boyer and Moore, MJRTY, 1991), which counts no further than
+/// tuning::telling_touches.
+struct User {
+    std::uint64_t page;
+    Node node;
+    int lead = 1;
+};
+/// By pages, ascending.
+using Users = std::vector<User>;
 
 /// Pages [first, end), maybe none, between neighbouring known ones that different nodes used.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps_between(const Users& users);
@@ -95,8 +111,8 @@ class Belief {
     Belief(const Formulas& formulas, const Team& team, const Extent& extent, std::span<const Touch> touches,
            const Prior& prior, std::span<const Node> homes = {}, Use use = Use::all);
 
-    /// Who touched which page last (ascending by page), of all pages of which that is known; and how often
-    /// those that came again came from the same node.
+    /// Who uses which page, of all pages of which that is known; and how often those that came again came
+    /// from the same node.
     void know_users(Users users, Repeats repeats);
     /// Another explanation of the same touches is so probable beside this one (0..1/2): prospects are of
     /// both.
@@ -166,7 +182,9 @@ class Belief {
     };
     void by_distribution(std::uint64_t page, Prospect& out) const;
     void add_page_alone(std::uint64_t page, Node home, Prospect& out) const;
+    void follow_lead(std::size_t node, int lead, Prospect& out) const;
     double trust_in_neighbours(const Users& users) const;
+    void keep_contradicting(Users& users) const;
     struct Joint; ///< log weights before they are normalised (belief.cpp)
 
     struct Candidate; ///< a formula that is being weighed
@@ -220,8 +238,9 @@ class Belief {
     std::vector<Even> even_;
     std::vector<Urn> urns_;
     double none_ = 0;
-    Users seen_; ///< the pages that were touched, and by which node last
+    Users seen_; ///< the pages that were touched, as far as that tells more than the distribution
     double own_owners_ = 0;
+    double again_ = 0;      ///< how often pages that were touched again were touched by the node that leads
     double neighbours_ = 0; ///< how often the node that uses the known pages on both sides uses a page, too
     struct Seen {
         std::uint64_t page;

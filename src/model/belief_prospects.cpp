@@ -45,16 +45,19 @@ class SpillShares {
     std::array<std::array<Before, classes>, reaches.size()> table_{};
 };
 
-/// Who used a page last, and the nearest known pages before and behind it; unknown_node where that is not
-/// known.
+/// Who uses a page, and the nearest known pages before and behind it; unknown_node where that is not known.
 struct Around {
     Node own = unknown_node, before = unknown_node, behind = unknown_node;
+    int lead = 0; ///< of its own
 
     Around(const Users& users, std::uint64_t page) {
-        auto at = std::ranges::lower_bound(users, page, {}, &Users::value_type::first);
-        if (at != users.begin()) before = (at - 1)->second;
-        if (at != users.end() && at->first == page) own = (at++)->second;
-        if (at != users.end()) behind = at->second;
+        auto at = std::ranges::lower_bound(users, page, {}, &User::page);
+        if (at != users.begin()) before = (at - 1)->node;
+        if (at != users.end() && at->page == page) {
+            own = at->node;
+            lead = (at++)->lead;
+        }
+        if (at != users.end()) behind = at->node;
     }
     /// The node of both neighbours; of a known page its own, if one of them is of that node, too.
     Node alike() const noexcept {
@@ -242,6 +245,7 @@ void Belief::add_page_alone(std::uint64_t page, Node home, Prospect& out) const 
     const auto nodes = static_cast<std::size_t>(team_.nodes());
     const Around around(seen_, page);
     const bool was_seen = around.own != unknown_node;
+    const bool leads = around.lead > 1 && out.hardly_expects(around.own);
     const Node beside = around.alike();
     const double trust = beside == unknown_node ? 0 : neighbours_;
     for (std::size_t n = 0; n < nodes; ++n) {
@@ -265,7 +269,26 @@ void Belief::add_page_alone(std::uint64_t page, Node home, Prospect& out) const 
         out.best[static_cast<std::size_t>(home)] += out.of_home;
         out.local[static_cast<std::size_t>(home)] += out.local_of_home;
     }
+    if (leads) follow_lead(static_cast<std::size_t>(around.own), around.lead, out);
     out.known = std::max(known_, *std::ranges::max_element(out.local));
+}
+
+/// A page whose touches came from one node by so many more is that node's, whatever distributions say: each
+/// touch of the lead but the first is the likelier there, by how often pages are touched again by their own
+/// node. (The first one they know.) Distributions are never quite certain of a page.
+void Belief::follow_lead(std::size_t node, int lead, Prospect& out) const {
+    const double others = static_cast<double>(team_.nodes() - 1);
+    const double before = std::max(out.best[node], tuning::negligible_share);
+    const double likelier = std::max(1.0, others * again_ / (1 - again_));
+    const double odds = before / (1 - before) * std::pow(likelier, lead - 1);
+    if (before >= 1 || likelier <= 1) return;
+    const double part = 1 - 1 / (1 + odds) / (1 - before);
+    for (std::size_t n = 0; n < out.best.size(); ++n) {
+        out.best[n] += part * ((n == node) - out.best[n]);
+        out.local[n] += part * ((n == node ? again_ : (1 - again_) / others) - out.local[n]);
+    }
+    for (double* share : {&out.spread, &out.of_home, &out.local_of_home})
+        *share *= 1 - part;
 }
 
 /// Of pages that lay elsewhere than the known ones on both sides, which one node uses: how often that node
@@ -286,8 +309,8 @@ double Belief::trust_in_neighbours(const Users& users) const {
 }
 
 void Belief::know_users(Users users, Repeats repeats) {
-    invariant(std::ranges::is_sorted(users, {}, &Users::value_type::first) &&
-                  (users.empty() || users.back().first < pages()),
+    invariant(std::ranges::is_sorted(users, {}, &User::page) &&
+                  (users.empty() || users.back().page < pages()),
               "users of pages of the area come in their order");
     if (other_) other_->know_users(users, repeats);
     // How often a page would come from the same node again by the distribution alone.
@@ -295,7 +318,7 @@ void Belief::know_users(Users users, Repeats repeats) {
     double explained = 0, contradicting = 0;
     const std::size_t looks = std::min<std::size_t>(users.size(), tuning::least_looks);
     for (std::size_t i = 0; i < looks; ++i) {
-        const auto& [page, node] = users[i * users.size() / looks];
+        const auto& [page, node, lead] = users[i * users.size() / looks];
         by_distribution(page, prospect);
         contradicting += 1 - prospect.best[static_cast<std::size_t>(node)] - prospect.spread;
         add_page_alone(page, unknown_node, prospect);
@@ -310,16 +333,34 @@ void Belief::know_users(Users users, Repeats repeats) {
     own_owners_ = explained < 1 ? std::clamp((same - explained) / (1 - explained), 0.0, 1.0) : 0;
     own_owners_ *= std::clamp(contradicting / tuning::most_neighbours - 1, 0.0, 1.0);
     neighbours_ = trust_in_neighbours(users);
-    if (none_ + own_owners_ <= tuning::negligible_share && neighbours_ == 0) return;
+    again_ = (repeats.same + 1) / (repeats.same + repeats.other + 2);
+    if (none_ + own_owners_ <= tuning::negligible_share && neighbours_ == 0) keep_contradicting(users);
+    if (users.empty()) return;
     known_ += own_owners_ * std::max(tuning::own_page_again - known_, 0.0);
     seen_ = std::move(users);
     break_at_seen();
     sort_breaks();
 }
 
+/// Those alone that distributions do not expect where they lead.
+void Belief::keep_contradicting(Users& users) const {
+    Prospect prospect;
+    std::uint64_t end = 0;
+    std::erase_if(users, [&](const User& user) {
+        if (user.lead < 2) return true;
+        if (user.page >= end) {
+            by_distribution(user.page, prospect);
+            end = stretch_end(user.page);
+        }
+        if (prospect.best[static_cast<std::size_t>(user.node)] > tuning::certain) return true;
+        by_distribution(user.page, prospect); // near borders pages of a stretch differ
+        return !prospect.hardly_expects(user.node);
+    });
+}
+
 /// Each page that is known alone is a stretch of its own.
 void Belief::break_at_seen() {
-    for (const auto& [page, node] : seen_) {
+    for (const auto& [page, node, lead] : seen_) {
         breaks_.push_back(page);
         breaks_.push_back(page + 1);
     }
@@ -333,7 +374,7 @@ void Belief::sort_breaks() {
 std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps_between(const Users& users) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;
     for (std::size_t i = 1; i < users.size(); ++i)
-        if (users[i - 1].second != users[i].second) gaps.emplace_back(users[i - 1].first + 1, users[i].first);
+        if (users[i - 1].node != users[i].node) gaps.emplace_back(users[i - 1].page + 1, users[i].page);
     return gaps;
 }
 

@@ -159,15 +159,15 @@ void Belief::weigh_pages(std::span<const Touch> touches, const Prior& prior, Joi
     for (const Touch& touch : touches) {
         const Node node = team_.node(static_cast<int>(touch.thread));
         const double one = team_.threads_on(node);
-        if (seen_.empty() || seen_.back().first != touch.page) {
+        if (seen_.empty() || seen_.back().page != touch.page) {
             ++counts[static_cast<std::size_t>(node)];
             log -= std::log(one);
-            seen_.emplace_back(touch.page, node);
+            seen_.push_back({touch.page, node});
         } else {
-            const bool same = seen_.back().second == node;
+            const bool same = seen_.back().node == node;
             log += std::log(same ? tuning::own_page_again / one
                                  : (1 - tuning::own_page_again) / team_.threads());
-            seen_.back().second = node;
+            seen_.back().node = node;
         }
     }
     joint.none = log + log_urn(counts, 1);

@@ -190,6 +190,40 @@ TEST(BeliefTest, PagesBetweenThoseOfANodeAreItsWhereSuchThatWereSeenWere) {
     }
 }
 
+/// BLOCK by the touches; a few pages came from another node by so many touches more (a source that shows each
+/// page again and again).
+TEST(BeliefTest, APageWhoseTouchesComeFromAnotherNodeAgainAndAgainIsThatNodes) {
+    constexpr std::uint64_t pages = 1000;
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    std::vector<Touch> touches;
+    for (std::uint64_t page = 5; page < pages; page += 20)
+        touches.push_back({page, static_cast<std::uint32_t>(page * 4 / pages), 0, false});
+    const auto believe = [&](int lead, Repeats repeats) {
+        Users users;
+        for (std::uint64_t page = 0; page < pages; ++page) {
+            const auto owner = static_cast<Node>(page * 4 / pages);
+            users.push_back(page == 100 ? User{page, 2, lead} : User{page, owner, 8});
+        }
+        auto belief = std::make_unique<Belief>(formulas, team, Extent(pages), touches, Prior(formulas));
+        belief->know_users(users, repeats);
+        return belief;
+    };
+    const auto nodes_of = [&](const Belief& belief) {
+        return std::array{likeliest_node(belief, 99), likeliest_node(belief, 100),
+                          likeliest_node(belief, 101), likeliest_node(belief, 900)};
+    };
+    using Nodes = std::array<Node, 4>;
+    for (const int lead : {1, 2}) // strays
+        EXPECT_EQ(nodes_of(*believe(lead, {900, 100})), (Nodes{0, 0, 0, 3})) << lead;
+    const auto belief = believe(6, {900, 100});
+    EXPECT_EQ(nodes_of(*belief), (Nodes{0, 2, 0, 3}));
+    EXPECT_EQ(belief->stretch_end(100), 101u);
+    EXPECT_LE(belief->stretch_end(90), 100u);
+    // Where any node touches a page again, a lead is a chance.
+    EXPECT_EQ(nodes_of(*believe(8, {250, 750})), (Nodes{0, 0, 0, 3}));
+}
+
 TEST(BeliefTest, EachPageOfNoPatternIsKnownAloneOnly) {
     const Team team = Team::packed(4, 4);
     const Formulas formulas(4);

@@ -245,8 +245,10 @@ TEST(QuestionsTest, BordersAreFoundByHalves) {
     };
     for (std::uint64_t first = 0; first < 120; first += 4) {
         const Belief belief(formulas(), Team::packed(4, 4), many, touches, Prior(formulas()));
-        for (const std::uint64_t page :
-             pages_to_ask(&belief, {known.begin(), known.end()}, many, first, 4, 9)) {
+        Users users;
+        for (const auto& [page, node] : known)
+            users.push_back({page, node});
+        for (const std::uint64_t page : pages_to_ask(&belief, users, many, first, 4, 9)) {
             const Node node = (page >= 12345) + (page >= 22222) + (page >= 30012);
             touches.push_back({page, static_cast<std::uint32_t>(node), 0, true});
             known[page] = node;
