@@ -20,6 +20,7 @@ def test_all_programs_run_as_without_homing() -> None:
 
 
 @pytest.mark.full
+@pytest.mark.guest
 def test_programs_run_in_the_guest_as_here() -> None:
     assert len(LAB) >= 20
     same, _, different = check(LAB, on_lab=True)

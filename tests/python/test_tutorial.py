@@ -54,6 +54,7 @@ def test_described_machine_gives_the_tutorials_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.guest
 def test_guest_runs_the_tutorial(tmp_path: Path) -> None:
     text = said("guest", tmp_path)
     assert re.search(r"counted +\d", text) and "first at slow.c:" in text
