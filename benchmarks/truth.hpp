@@ -194,7 +194,10 @@ inline model::Users users_of(const Area& area, const std::vector<model::Touch>& 
     std::map<std::uint64_t, model::Node> users;
     for (const model::Touch& one : touches)
         users[one.page] = area.team.node(static_cast<int>(one.thread));
-    return {users.begin(), users.end()};
+    model::Users out;
+    for (const auto& [page, node] : users)
+        out.push_back({page, node});
+    return out;
 }
 
 /// Share of touches from each node, and the best.
