@@ -2,8 +2,8 @@ program p
   implicit none
   integer, parameter :: n = 36
   integer :: i, j, k, ptr(n + 1), col(3*n), h(n), m
-  real(8) :: a(n, n), b(n, n), c(n, n), x(n), y(n), val(3*n), t, face(0:n), other(n, n)
-!$homing distribute face(block), other(cyclic(2), block)
+  real(8) :: a(n, n), b(n, n), c(n, n), x(n), y(n), val(3*n), t, face(0:n), other(n, n), square(n, n)
+!$homing distribute face(block), other(cyclic(2), block), square(block, block)
 !$homing distribute a(*, block), b(*, block), c(*, block), x(block), y(block), h(block)
 !$omp parallel do private(i)
   do j = 1, n
@@ -58,4 +58,11 @@ program p
     y(i) = y(i) + face(i)*face(i - 1) + other(i, 2)
   end do
   print *, sum(y), y(1), y(n)
+!$omp parallel do collapse(2)
+  do j = 1, n
+    do i = 1, n
+      square(i, j) = y(i) - x(j)
+    end do
+  end do
+  print *, sum(square), square(2, n)
 end program

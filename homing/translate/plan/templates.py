@@ -38,7 +38,7 @@ def with_templates(
             bound = declaration.bounds[index] if index < len(declaration.bounds) else None
             if bound is not None and bound.deferred and declaration.storage == "allocatable":
                 # Their bounds are compared when the program runs (homing_together).
-                key = f"{routine.name}/allocated/{_position(dimensions, index)}"
+                key = f"{routine.name}/allocated/{_place(dimensions, index)}"
             elif bound is None or bound.upper is None:
                 key = f"{routine.name}/{name}/{index}"
             else:
@@ -47,7 +47,7 @@ def with_templates(
                     for text in (folded(bound.lower, routine), folded(bound.upper or "", routine))
                 )
                 scope = _scope(routine, [name for name, _ in (*low.terms, *high.terms)], modules)
-                key = f"{scope}/{low}/{high}/{_position(dimensions, index)}"
+                key = f"{scope}/{low}/{high}/{_place(dimensions, index)}"
             dimension = replace(dimension, template=key)
         complete.append(dimension)
     return complete
@@ -79,5 +79,9 @@ def _constant(scope: Routine, name: str) -> bool:
     return "parameter" in scope.declarations[name].attributes
 
 
-def _position(dimensions: Sequence[Dimension], index: int) -> int:
-    return sum(dimension.distributed for dimension in dimensions[:index])
+def _place(dimensions: Sequence[Dimension], index: int) -> str:
+    """Which dimension of its grid of parts it has, and which grid that is: a grid of one dimension has all
+    parts in it, the first of two dimensions has fewer. Extents of 1 change nothing."""
+    grid = [one.parts for one in dimensions if one.distributed and one.parts != "1"]
+    before = sum(one.distributed and one.parts != "1" for one in dimensions[:index])
+    return f"{before}of{','.join(extent or '*' for extent in grid)}"
