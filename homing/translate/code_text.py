@@ -20,6 +20,7 @@ _NO_CODE = {
 }
 _IF = re.compile(r"\s*if\s*\(", re.IGNORECASE)
 _VARIABLE = re.compile(r"\s*([A-Za-z_]\w*)\s*")
+_COMPONENT = re.compile(r"\s*[.%]\s*[A-Za-z_]\w*\s*")
 
 
 def blanked(text: str, fortran: bool, blank: str) -> str:
@@ -73,3 +74,14 @@ def leading_variable(text: str) -> tuple[str, str, str]:
     while at < len(text) and text[at] in "([":
         at = closing(text, at + 1)
     return "".join(text[:at].split()), named[1], text[at:]
+
+
+def leading_component(text: str) -> tuple[str, str, str]:
+    """leading_variable, with the components behind it (`best.at`, `best%at`)."""
+    target, name, rest = leading_variable(text)
+    while name and (more := _COMPONENT.match(rest)):
+        at = more.end()
+        while at < len(rest) and rest[at] in "([":
+            at = closing(rest, at + 1)
+        target, rest = target + "".join(rest[:at].split()), rest[at:]
+    return target, name, rest

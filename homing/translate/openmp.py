@@ -123,13 +123,26 @@ def clause_text(clause: Clause) -> str:
     return clause.name if clause.text is None else f"{clause.name}({clause.text})"
 
 
+class Record(NamedTuple):
+    """An extremum (operator: "max" or "min") and what is kept with it, variables or elements or components of
+    them: `if (x > m) { m = x; at = i; }`. tie: of equal extrema, which one is kept: the operator, and one of
+    the others."""
+
+    operator: str
+    target: str
+    others: tuple[str, ...]
+    tie: tuple[str, str] | None = None
+
+
 class Reduction(NamedTuple):
-    """What is combined; section: which part of an array (C), with its brackets; place: of the clause."""
+    """What is combined; section: which part of an array (C), with its brackets; place: of the clause.
+    record: the variable belongs to it."""
 
     operator: str
     name: str
     section: str = ""
     place: tuple[int, int] = (0, 0)
+    record: Record | None = None
 
 
 def reductions_of(clauses: Sequence[Clause]) -> list[Reduction]:

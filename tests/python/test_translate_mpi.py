@@ -112,7 +112,7 @@ REFUSED = [
     ),
     (LOOP.format("!$omp critical\n    if (a(i) > s) s = i\n    !$omp end critical"), "'s' is shared and"),
     (
-        LOOP.format("!$omp critical\n    if (a(i) > s) then\n    s = a(i)\n    k = i\n    end if\n").replace(
+        LOOP.format("!$omp critical\n    if (a(i) >= s) then\n    s = a(i)\n    k = i\n    end if\n").replace(
             "  end do", "    !$omp end critical\n  end do"
         ),
         "'k' is shared and written",
@@ -200,7 +200,7 @@ def test_the_same_in_c(tmp_path: Path, body: str, reason: str) -> None:
 
 
 UPDATES = """#include <math.h>
-double a[40], w[40], *q = w, most;
+double a[40], w[40], *q = w, *at, most;
 int k, count[4], largest;
 extern int elsewhere[];
 #define max(one, other) ((one) + 2 * (other))
@@ -237,6 +237,10 @@ def test_updates_of_what_has_no_other_name_are_combined(tmp_path: Path, body: st
         ('_Pragma("omp atomic")\n    elsewhere[i % 4] += 1;', "elsewhere"),  # of no known size
         ('_Pragma("omp critical")\n    largest = max(largest, k);', "largest"),  # no maximum
         ('_Pragma("omp critical")\n    if (k++ > largest) largest = k++;', "largest"),  # two values
+        # Another rank's index would go with an extremum that this rank found; an address means nothing to it.
+        ('_Pragma("omp critical")\n    if (a[i] >= most) { most = a[i]; largest = i; }', "most"),
+        ('_Pragma("omp critical")\n    if (a[i] > most || i == 3) { most = a[i]; largest = i; }', "most"),
+        ('_Pragma("omp critical")\n    if (a[i] > most) { most = a[i]; at = &w[i]; }', "most"),
     ],
 )
 def test_updates_that_are_none_of_one_variable_are_refused(tmp_path: Path, body: str, name: str) -> None:

@@ -26,6 +26,7 @@ PROCEDURES = [
     (name, target) for name in ("aligned_elsewhere.f90", "bound_calls.f90") for target in ("spmd", "pages")
 ]
 PROCEDURES += [("passed_both.f90", "pages"), ("own_bounds.f90", "spmd")]
+PROCEDURES += [("extrema.c", "mpi"), ("extrema.f90", "mpi")]
 
 
 @pytest.mark.parametrize(("name", "target"), CASES + PROCEDURES)

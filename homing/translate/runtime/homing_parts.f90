@@ -13,7 +13,7 @@ module homing_parts
   public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear, &
       & homing_local_stride
   public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_combine, &
-      & homing_combine_one
+      & homing_combine_one, homing_elect, homing_share_elected
   public :: homing_team, homing_redistribute, homing_share_value, homing_place, homing_file
 
   integer(c_int), parameter, public :: homing_sum = 0, homing_product = 1, homing_minimum = 2, homing_maximum = 3, &
@@ -258,6 +258,16 @@ module homing_parts
       type(*), intent(inout) :: value
       integer(homing_long), value :: count
       integer(c_int), value :: bits, kind, operation
+    end subroutine
+    subroutine homing_elect(value, bits, kind, operation, begins) bind(c)
+      import :: c_int
+      type(*), intent(in) :: value
+      integer(c_int), value :: bits, kind, operation, begins
+    end subroutine
+    subroutine homing_share_elected(value, bytes) bind(c)
+      import :: homing_long
+      type(*), intent(inout) :: value
+      integer(homing_long), value :: bytes
     end subroutine
     type(c_ptr) function c_own_file(name, use) bind(c, name='homing_own_file')
       import :: c_ptr, c_char, c_int

@@ -246,6 +246,10 @@ const void* homing_replica(const void* array);
 void homing_combine(void* values, long count, int bits, int kind, int operation);
 void homing_combine_one(void* value, long count, int bits, int kind, int operation);
 void homing_share_bytes(void* value, size_t bytes);
+/* Which ranks have the extremum, of all (begins) or of those that had the last one; and the bytes of the
+ * first of these. */
+void homing_elect(const void* value, int bits, int kind, int operation, int begins);
+void homing_share_elected(void* value, size_t bytes);
 /* The bytes of the rank that says that they are its; unchanged where none says it. */
 void homing_share_last(void* value, size_t bytes, int mine);
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from homing.translate.code_text import leading_component
 from homing.translate.directives.model import Form
 from homing.translate.front.implicit import declared
-from homing.translate.openmp import Reduction
+from homing.translate.openmp import Record, Reduction
 from homing.translate.tree import Declaration, Routine
 
 #: Operation of the runtime, and what ranks other than 0 begin with; None: the value of before, which changes
@@ -59,6 +60,8 @@ class Combined:
 
 def combined(routine: Routine, one: Reduction) -> Combined | str:
     """The lines that combine a variable over the ranks, or why there are none."""
+    if one.record is not None:
+        return _of_record(routine, one, one.record)
     what = f"REDUCTION({one.operator}:{one.name}{one.section}) over ranks"
     declaration = declared(routine, one.name)
     if routine.source.form is Form.C:
@@ -73,8 +76,7 @@ def _in_fortran(one: Reduction, declaration: Declaration | None, what: str) -> C
     if declaration is None:
         return f"{what}: '{one.name}' is not declared here"
     operation, neutral = known
-    word = re.match(r"double\s*\w+|\w+", declaration.type.lower())
-    kind = _FORTRAN_CLASSES.get(re.sub(r"\s", "", word[0]) if word else "")
+    kind = _fortran_class(declaration)
     if kind is None or (kind == "complexes" and operation not in _OF_COMPLEX):
         return f"{what}: not of integers, reals or logicals, nor a sum or product of complex numbers"
     if declaration.bounds and declaration.bounds[-1].upper is None and not declaration.bounds[-1].deferred:
@@ -123,3 +125,36 @@ def _in_c(one: Reduction, declaration: Declaration | None, what: str) -> Combine
         before = [f"if (homing_rank() > 0) {one.name} = {neutral};"]
     call = f"homing_combine(&{element}, {count}, 8 * (int)sizeof {element}, HOMING_CLASS({element}), "
     return Combined(before, [f"{call}HOMING_{operation});"])
+
+
+def _fortran_class(declaration: Declaration | None) -> str | None:
+    word = re.match(r"double\s*\w+|\w+", declaration.type.lower()) if declaration is not None else None
+    return _FORTRAN_CLASSES.get(re.sub(r"\s", "", word[0])) if word else None
+
+
+def _of_record(routine: Routine, one: Reduction, record: Record) -> Combined | str:
+    """The ranks elect one of those that have the extremum, and all get what it has kept. The variable that
+    holds the extremum brings the lines for all of the record."""
+    if leading_component(record.target)[1] != one.name:
+        return Combined([], [])
+    compared = [(record.operator, record.target), *([record.tie] if record.tie else [])]
+    names = (record.target, *record.others)
+    lines = []
+    for number, (operator, target) in enumerate(compared):
+        begins = int(number == 0)
+        if routine.source.form is Form.C:
+            size = f"8 * (int)sizeof({target}), HOMING_CLASS({target})"
+            lines.append(f"homing_elect(&{target}, {size}, HOMING_{_C[operator][0]}, {begins});")
+            continue
+        kind = _fortran_class(declared(routine, target))
+        if kind not in ("integers", "reals"):
+            return f"the extremum that '{target}' keeps, over ranks: of integers and reals alone"
+        size = f"storage_size({target}), homing_{kind}"
+        lines.append(f"call homing_elect({target}, {size}, homing_{_FORTRAN[operator][0]}, {begins})")
+    if routine.source.form is Form.C:
+        lines += [f"homing_share_elected(&{name}, sizeof({name}));" for name in names]
+    else:
+        lines += [
+            f"call homing_share_elected({name}, storage_size({name}, kind=homing_long)/8)" for name in names
+        ]
+    return Combined([], lines)

@@ -85,6 +85,50 @@ void homing_combine_one(void* value, long count, int bits, int kind, int operati
     homing_combine(value, count, bits, kind, operation);
 }
 
+#ifdef HOMING_MPI
+/* Of the ranks that still stand in homing_elect. */
+static int stands_in_election;
+#endif
+
+void homing_elect(const void* value, int bits, int kind, int operation, int begins) {
+#ifdef HOMING_MPI
+    union {
+        float f;
+        double d;
+        char bytes[8];
+    } mine, best;
+    if (begins) stands_in_election = 1;
+    if (bits > 64) fail("an extremum of numbers of %d bits over ranks", bits);
+    const size_t bytes = (size_t)bits / 8;
+    memcpy(mine.bytes, value, bytes);
+    /* -0 and 0 are equal, and have other bits. */
+    if (kind == HOMING_REALS && bits == 32) mine.f += 0.0F;
+    if (kind == HOMING_REALS && bits == 64) mine.d += 0.0;
+    memcpy(best.bytes, mine.bytes, bytes);
+    homing_share_last(best.bytes, bytes, stands_in_election); /* who does not stand changes nothing */
+    if (stands_in_election) memcpy(best.bytes, mine.bytes, bytes);
+    homing_combine(best.bytes, 1, bits, kind, operation);
+    stands_in_election = stands_in_election && memcmp(best.bytes, mine.bytes, bytes) == 0;
+#else
+    (void)value;
+    (void)bits;
+    (void)kind;
+    (void)operation;
+    (void)begins;
+#endif
+}
+
+void homing_share_elected(void* value, size_t bytes) {
+#ifdef HOMING_MPI
+    int first = stands_in_election ? process.rank : process.ranks;
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first < process.ranks) MPI_Bcast(value, (int)bytes, MPI_BYTE, first, MPI_COMM_WORLD);
+#else
+    (void)value;
+    (void)bytes;
+#endif
+}
+
 void homing_share_last(void* value, size_t bytes, int mine) {
 #ifdef HOMING_MPI
     int owner = mine ? process.rank : -1;
