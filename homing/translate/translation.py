@@ -11,6 +11,7 @@ from homing.files import MOST_SOURCE, read_text
 from homing.translate.directives import scanner
 from homing.translate.directives.model import Form, NextTouch, Replicate
 from homing.translate.front import expand
+from homing.translate.front.implicit import know_modules
 from homing.translate.not_translated import REFUSED, directives_included
 from homing.translate.options import Options as Options
 from homing.translate.options import Own as Own
@@ -282,6 +283,7 @@ def _translated(
         raise TranslationError(problems)
     units = [one.unit for one in read if one.unit is not None]
     tell_apart(units)
+    know_modules(units)
     edits = {id(unit): Edits(unit.source) for unit in units}
     upm: UpmPlan | None = None
     arrays: tuple[ArrayPlan, ...] = ()

@@ -350,6 +350,7 @@ class Routine:
     result_type: str = ""  # Fortran: as the head says it
     parent: Routine | None = None
     uses: dict[str, tuple[int, int, str | None]] = field(default_factory=dict)  # module: statement, ONLY list
+    known: dict[str, frozenset[str]] = field(default_factory=dict)  # what those that are given bring
     renamed: list[tuple[str, str, int, int]] = field(default_factory=list)  # USE m, x => y: m, y, begin, end
     directives: list[Directive] = field(default_factory=list)
     head_end: int = 0  # offset behind the line of the head

@@ -299,6 +299,11 @@ def test_a_block_that_is_not_the_same_to_all_is_refused(tmp_path: Path, name: st
         translate([str(source)], Options("spmd"))
 
 
+def test_modules_of_blocks_hide_no_variable_that_no_statement_declares() -> None:
+    text = translate([str(PROGRAMS / "common.f")], Options("mpi")).outputs[0].text
+    assert "call homing_combine_one(total" in text
+
+
 def test_a_pointer_reaches_as_far_as_what_it_is_aligned_with(tmp_path: Path) -> None:
     """In the dimensions that are not cut, too."""
     source = tmp_path / "p.c"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from homing.translate.directives.model import Form
-from homing.translate.tree import Declaration, Routine
+from homing.translate.tree import Declaration, Routine, Unit
 
 _RULE = re.compile(
     r"(?P<type>[a-z][\w ]*(?:\*\s*\d+)?(?:\s*\([^()]*\))?)\s*"
@@ -44,6 +45,18 @@ def _type(routine: Routine, name: str) -> str:
 _OF_THE_LANGUAGE = frozenset({"omp_lib", "omp_lib_kinds", "iso_fortran_env", "iso_c_binding", "mpi"})
 
 
+def know_modules(units: Sequence[Unit]) -> None:
+    """Tells routines what the modules bring that they use, where these are given and use none themselves."""
+    every = [routine for unit in units for routine in unit.routines]
+    names = {one.name: {*one.declarations} for one in every if one.module and not one.uses}
+    for routine in every:
+        if routine.parent is not None and routine.parent.name in names:
+            names[routine.parent.name].add(routine.name)
+    for routine in every:
+        if not routine.renamed:
+            routine.known = {used: frozenset(names[used]) for used in routine.uses if used in names}
+
+
 def declared(routine: Routine, name: str) -> Declaration | None:
     """What a name means in a routine: as it is declared, or, without IMPLICIT NONE, as its first letter says.
     None: neither, or it may be a variable of a module."""
@@ -56,7 +69,9 @@ def declared(routine: Routine, name: str) -> Declaration | None:
     scope: Routine | None = routine
     while scope is not None:
         brought = any(
-            module not in _OF_THE_LANGUAGE and (only is None or name in re.findall(r"\w+", only.lower()))
+            module not in _OF_THE_LANGUAGE
+            and (only is None or name in re.findall(r"\w+", only.lower()))
+            and (module not in scope.known or name in scope.known[module])
             for module, (_, _, only) in scope.uses.items()
         )
         if scope.implicit_none or brought or name in scope.functions:
