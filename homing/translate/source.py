@@ -318,11 +318,15 @@ def wrap(line: str, source: SourceFile) -> list[str]:
     current = head
     room = limit - len(tail)
     for token in _BREAK.findall(body):
-        if len(current) + len(token) > room and current.strip() not in ("", head.strip(), more.strip()):
-            pieces.append(current.rstrip() + tail if not fixed else current)
-            current = more
-            if token.isspace():
-                continue
+        if len(current) + len(token) > room:
+            begin = more if pieces else head
+            if current.strip() in ("", begin.strip()):
+                current = begin  # what is far to the right goes to the left
+            else:
+                pieces.append(current.rstrip() + tail if not fixed else current)
+                current = more
+                if token.isspace():
+                    continue
         current += token
     pieces.append(current)
     return pieces
