@@ -19,6 +19,7 @@ from homing.translate.targets.clones import as_clones
 from homing.translate.targets.commons import as_modules
 from homing.translate.targets.dropped_interfaces import without_interfaces
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
+from homing.translate.targets.same_arguments import with_one_argument
 
 #: How many ASSOCIATEs a file may have that go.
 _MOST_NAMES = 200
@@ -102,14 +103,15 @@ def other_procedures(
     distributions: Distributions,
     options: Options,
 ) -> bool:
-    """Puts files with copies of procedures that are called in several ways, with arguments for what C's find
-    in their file, or without interfaces that lack layouts, into the place of the others."""
+    """Puts files with copies of procedures that are called in several ways, or with one array twice, with
+    arguments for what C's find in their file, or without interfaces that lack layouts, into the place of the
+    others."""
     if options.target == "pages":
         return False
     places = [index for index, one in enumerate(read) if one.unit is not None]
     units = [one.unit for one in read if one.unit is not None]
-    found = with_arguments(units, distributions) or as_clones(units, distributions)
-    found = found or without_interfaces(units, distributions)
+    found = with_arguments(units, distributions) or with_one_argument(units, distributions)
+    found = found or as_clones(units, distributions) or without_interfaces(units, distributions)
     put = [_put(source, places[at], sources, scanned, read, options) for at, source in found.items()]
     return bool(put) and all(put)
 

@@ -27,6 +27,7 @@ PROCEDURES = [
 ]
 PROCEDURES += [("passed_both.f90", "pages"), ("own_bounds.f90", "spmd")]
 PROCEDURES += [("extrema.c", "mpi"), ("extrema.f90", "mpi")]
+PROCEDURES += [("same_arguments.f", "spmd"), ("same_arguments.f", "mpi")]
 
 
 @pytest.mark.parametrize(("name", "target"), CASES + PROCEDURES)

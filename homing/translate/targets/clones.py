@@ -51,7 +51,7 @@ def as_clones(units: Sequence[Unit], distributions: Distributions) -> dict[int, 
     names = {routine.name for unit in units for routine in unit.routines}
     copies: dict[str, tuple[Routine, list[str]]] = {}
     for callee in distributions.passing.several.values():
-        calls = list(_calls(units, distributions, callee)) if _can_be_copied(callee, units) else []
+        calls = list(_calls(units, distributions, callee)) if can_be_copied(callee, units) else []
         kinds = list(dict.fromkeys(call.kind for call in calls))
         if len(kinds) < 2:
             continue
@@ -59,7 +59,7 @@ def as_clones(units: Sequence[Unit], distributions: Distributions) -> dict[int, 
         made = {}
         for kind in kinds:
             if kind != kept:
-                made[kind] = _new_name(callee.name, names)
+                made[kind] = new_name(callee.name, names)
                 names.add(made[kind])
         home = next(unit for unit in units if callee in unit.routines)
         for call in calls:
@@ -68,7 +68,12 @@ def as_clones(units: Sequence[Unit], distributions: Distributions) -> dict[int, 
         copies[callee.name] = callee, list(made.values())
         _copy(*copies[callee.name], edits[id(home)])
     for unit in units:
-        _use(unit, copies, edits[id(unit)])
+        use_copies(unit, copies, edits[id(unit)])
+    return changed_sources(units, edits)
+
+
+def changed_sources(units: Sequence[Unit], edits: dict[int, Edits]) -> dict[int, SourceFile]:
+    """The units that have edits, with these, by their places."""
     found = {}
     for index, unit in enumerate(units):
         if edits[id(unit)].any:
@@ -78,14 +83,15 @@ def as_clones(units: Sequence[Unit], distributions: Distributions) -> dict[int, 
     return found
 
 
-def _new_name(name: str, taken: set[str]) -> str:
+def new_name(name: str, taken: set[str]) -> str:
     name = re.sub(r"_of_kind_\d+$", "", name)
     ends = (f"_of_kind_{number}" for number in range(2, 10_000))
     return next(one for end in ends if (one := name[: _LONGEST_NAME - len(end)] + end) not in taken)
 
 
-def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
-    """Would a copy do what the procedure does? It would have variables with SAVE of its own."""
+def can_be_copied(callee: Routine, units: Sequence[Unit], typed: bool = False) -> bool:
+    """Would a copy do what the procedure does? It would have variables with SAVE of its own. typed: its type
+    will be declared where it is called."""
     if callee.source.form is d.Form.C or callee.main or callee.head_end == callee.begin:
         return False
     every = [one for unit in units for one in unit.routines]
@@ -97,7 +103,7 @@ def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
         return False  # other languages know it by its name
     if callee.saves or any(word in ("save", "data") for _, word in callee.said) or _saves_inside(callee):
         return False
-    if callee.parent is None and needs_interface(callee, every):
+    if callee.parent is None and needs_interface(callee, every, typed):
         return False  # a copy has none: an INTERFACE block names the procedure itself
     kept = (
         one
@@ -109,9 +115,10 @@ def _can_be_copied(callee: Routine, units: Sequence[Unit]) -> bool:
     return next(kept, None) is None and entry.search(callee.source.text, callee.begin, callee.end) is None
 
 
-def needs_interface(callee: Routine, every: Sequence[Routine]) -> bool:
-    """Can an external procedure not be called without its interface? A function's type is declared there."""
-    if callee.result is not None:
+def needs_interface(callee: Routine, every: Sequence[Routine], typed: bool = False) -> bool:
+    """Can an external procedure not be called without its interface? A function's type is declared there,
+    or (typed) as a variable's."""
+    if callee.result is not None and not typed:
         return True
     for name in callee.arguments:
         one = callee.declarations.get(name)
@@ -155,22 +162,22 @@ def _calls(units: Sequence[Unit], distributions: Distributions, callee: Routine)
                 inside = any(begin <= statement.begin < end for begin, end in regions)
                 inside |= id(routine) in distributions.passing.in_regions
                 passed = _passed(statement, routine, callee, distributions)
-                for begin, end in _named(statement, callee.name):
+                for begin, end in named(statement, callee.name):
                     within = {index: how for at, index, how in passed if begin <= at < end}
                     yield _Call(unit, begin, (inside, *sorted(within.items())) if within else ())
 
 
-def _named(statement: Statement, name: str) -> Iterator[tuple[int, int]]:
+def named(statement: Statement, name: str) -> Iterator[tuple[int, int]]:
     """Where the name stands, and where the list of its arguments ends."""
     words = Expressions(statement.code, statement.places).words if statement.places else []
     for index, word in enumerate(words):
-        if word.kind == "name" and word.text == name and _is_own(words, index):
+        if word.kind == "name" and word.text == name and is_own(words, index):
             listed = index + 1 < len(words) and words[index + 1].text == "("
             last = words[closing(words, index + 1)] if listed else word
             yield statement.places[word.begin], statement.places[last.end - 1] + 1
 
 
-def _is_own(words: Sequence[Token], index: int) -> bool:
+def is_own(words: Sequence[Token], index: int) -> bool:
     """Is a name neither a component (t%name) nor the name of an argument (name=...)?"""
     before = words[index - 1].text if index else ""
     behind = words[index + 1].text if index + 1 < len(words) else ""
@@ -191,7 +198,7 @@ def _own_names(callee: Routine, begin: int, end: int) -> Iterator[int]:
         if in_type or what.kind == "common" or what.word == "save":
             continue  # components, and blocks
         for index, word in enumerate(code.words):
-            if word.kind == "name" and word.text == callee.name and _is_own(code.words, index):
+            if word.kind == "name" and word.text == callee.name and is_own(code.words, index):
                 yield line.places[word.begin]
 
 
@@ -214,7 +221,7 @@ def _distribution(array: Array) -> _Kind:
 
 
 def _copy(callee: Routine, names: Sequence[str], edits: Edits) -> None:
-    """Copies of the procedure behind it, which a module shows to those that use it."""
+    """Copies of the procedure behind it."""
     source = callee.source
     begin, end = source.line_start(callee.begin), source.next_line(callee.end - 1)
     own = list(_own_names(callee, begin, end))
@@ -225,13 +232,18 @@ def _copy(callee: Routine, names: Sequence[str], edits: Edits) -> None:
             at = place + len(callee.name)
         text += source.text[at:end]
         edits.insert_lines(end, text.splitlines())
+    show_copies(callee, names, edits)
+
+
+def show_copies(callee: Routine, names: Sequence[str], edits: Edits) -> None:
+    """A module shows copies of its procedure to those that use it."""
     module = callee.parent
     if module is not None and module.module:
-        margin = "      " if source.form is d.Form.FIXED else "  "
+        margin = "      " if callee.source.form is d.Form.FIXED else "  "
         edits.insert_lines(module.declarations_end, [f"{margin}public :: {', '.join(names)}"])
 
 
-def _use(unit: Unit, copies: dict[str, tuple[Routine, list[str]]], edits: Edits) -> None:
+def use_copies(unit: Unit, copies: dict[str, tuple[Routine, list[str]]], edits: Edits) -> None:
     """ONLY lists that name a procedure name its copies."""
     for routine in unit.routines:
         for module, (_, end, only) in routine.uses.items():
