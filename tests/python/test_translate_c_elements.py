@@ -49,7 +49,7 @@ MACROS = """\
 #define N 24
 #define U(i, j) u[i][j]
 #define UP(i, j) U((i) - 1, j)
-#define AT(a, k) a[(k)]
+#define AT(a, k) (a)[(k)]
 #define CUR f[c]
 #define LAP(a, i, j) (a[(i) - 1][j] + a[(i) + 1][j] + a[i][(j) - 1] + a[i][(j) + 1] - 4 * a[i][j])
 #define STR(x) #x

@@ -87,7 +87,9 @@ def accesses(
     out. What stays: those that make words or texts (#, ##), what they get, and uses of more than one line."""
     if not named:
         return
-    wanted = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, named)))})\s*\[|\Afor\b")
+    arrays = "|".join(sorted(map(re.escape, named)))
+    wanted = re.compile(rf"\b(?:{arrays})\s*\[|\Afor\b")
+    bracketed = re.compile(rf"(?<![\w)\]])\(\s*({arrays})\s*\)\s*\[")  # (u)[i], where no function gets u
     macros = _Macros()
     kept = 0  # what stands before this place stays, or is written out already
     for cursor in everything:
@@ -105,7 +107,7 @@ def accesses(
             if macros.makes_words(cursor.spelling):
                 kept = end
             elif "\n" not in use:
-                made = _written_out(use, macros, frozenset())
+                made = bracketed.sub(r"\1[", _written_out(use, macros, frozenset()))
             if made != use and wanted.search(made):
                 kept = end
                 yield begin, end, made
