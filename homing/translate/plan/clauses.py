@@ -44,7 +44,6 @@ _LAST = refused("parts run their iterations at the same time, and none knows whi
 _ORDER = refused("parts run their iterations at the same time, not in the program's order")
 _LINEAR = refused("a part does not begin with the first iteration, from which the value would be counted")
 _TEAM = "arrays are distributed over all threads: set OMP_NUM_THREADS instead"
-_COPYIN = refused("threads of this region are not those of other regions")
 
 TARGETS = ("spmd", "mpi", "pages", "upm")
 _Row = tuple[Fate, Fate, Fate, Fate]
@@ -60,7 +59,7 @@ TABLE: dict[Place, dict[str, _Row]] = {
     # but a combined one, whose loop keeps it.
     Place.REGION: {
         "allocate": _row(KEPT),
-        "copyin": _row(_COPYIN, KEPT),
+        "copyin": _row(KEPT),
         "default": _row(KEPT),
         "firstprivate": _row(KEPT),
         "if": _row(DONE, KEPT),
