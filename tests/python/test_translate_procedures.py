@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.translate.translation import Options, translate
+from homing.translate.translation import Options, TranslationError, translate
 from tests.python.translate_programs import (
     APPS,
     PATIENCE,
@@ -208,3 +208,63 @@ def test_flang_takes_it(tmp_path: Path) -> None:
     expected = run_command([tmp_path / "plain", "7"], tmp_path, OMP_NUM_THREADS="1")
     for threads in ("1", "3"):
         assert run_command([tmp_path / "program", "7"], tmp_path, OMP_NUM_THREADS=threads) == expected
+
+
+FIRST = """module m
+  implicit none
+  integer :: lo = 0
+contains
+  real(8) function total(a)
+    real(8), intent(in) :: a(SHAPE)
+    integer :: j
+    total = 0
+    !$omp parallel do reduction(+:total)
+    do j = lbound(a, 1), ubound(a, 1)
+      total = total + a(j)
+    end do
+  end function
+end module
+program p
+  use m
+  implicit none
+  integer :: j
+  DECLARED
+  !$homing distribute u(block)
+  ALLOCATED
+  do j = 0, 13
+    u(j) = j + 1
+  end do
+  print *, total(u)
+end program
+"""
+ALLOCATABLE = "real(8), allocatable :: u(:)"
+
+
+@pytest.mark.parametrize(
+    ("shape", "declared", "allocated", "said"),
+    [
+        (":", "real(8) :: u(0:13)", "", "begins at 1, that of 'u' at 0"),
+        ("13", ALLOCATABLE, "allocate (u(0:13))", "begins at 1, that of 'u' at 0"),
+        (":", ALLOCATABLE, "allocate (u(lo:13))", ""),
+        ("lo:", ALLOCATABLE, "allocate (u(0:13))", "105.0"),
+    ],
+)
+def test_dummies_begin_where_their_arrays_do(
+    tmp_path_factory: pytest.TempPathFactory, shape: str, declared: str, allocated: str, said: str
+) -> None:
+    """Parts have the indices of what is passed: elsewhere, the elements before the first were left out."""
+    workshop = Workshop(tmp_path_factory.mktemp("first"))
+    source = workshop.place() / "p.f90"
+    text = FIRST.replace("SHAPE", shape).replace("DECLARED", declared)
+    source.write_text(text.replace("ALLOCATED", allocated))
+    if "begins" in said:
+        with pytest.raises(TranslationError, match=said):
+            translate([str(source)], Options("spmd"))
+        return
+    program, _ = workshop.translated(source, "spmd")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=PATIENCE)
+    if said:
+        assert said in done.stdout
+    else:
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "'u', dimension 1, begins at 0" in done.stderr

@@ -23,6 +23,7 @@ class Array:
     shadow: list[list[int]] = field(default_factory=list)  # derived: low and high of each dimension
     extents: tuple[str, ...] = ()
     passed_from: Array | None = None
+    unsure: set[int] = field(default_factory=set)  # a dummy's dimensions that may begin elsewhere
     linked: list[Array] = field(default_factory=list)
     tied: dict[int, list[tuple[Array, int]]] = field(default_factory=dict)  # see tie()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from homing.translate.affine import affine
@@ -19,6 +19,7 @@ from homing.translate.tree import (
     Construct,
     Declaration,
     Executable,
+    Kind,
     Node,
     Reference,
     Routine,
@@ -222,12 +223,20 @@ class Passing:
                 f"'{reference.name}' has {array.rank} dimensions, '{dummy}' of '{callee.name}' has "
                 f"{len(declaration.bounds)}"
             )
+        unsure = set()
         for index, (mine, its) in enumerate(zip(array.declaration.bounds, declaration.bounds, strict=False)):
-            if mine.deferred or its.deferred or its.upper is None:
+            if self.in_place and (mine.deferred or its.deferred or its.upper is None):
                 continue
-            step = affine(folded(mine.lower, routine)).minus(affine(folded(its.lower, callee)))
-            if step not in (None, 0):
-                return wrong(f"dimension {index + 1} of '{dummy}' in '{callee.name}' begins elsewhere")
+            begin = self._begins(array, index)
+            first = affine(folded(its.lower, callee))
+            step = affine(begin).minus(first) if begin is not None else None
+            if step is None or first.terms:
+                unsure.add(index)
+            elif step != 0:
+                return wrong(
+                    f"dimension {index + 1} of '{dummy}' in '{callee.name}' begins at {its.lower}, that of "
+                    f"'{reference.name}' at {begin}: declare it with that first index"
+                )
         context = self.parallel_context.setdefault(id(callee), inside)
         if context != inside:
             self.several[callee.name] = callee
@@ -242,6 +251,7 @@ class Passing:
                 self.several[callee.name] = callee
                 return wrong(f"'{dummy}' of '{callee.name}' gets differently distributed arrays")
             known.link(array)
+            known.unsure |= unsure
             return False
         if known is not None:
             kinds = [dimension.kind for dimension in known.dimensions]
@@ -251,9 +261,23 @@ class Passing:
         made.shadow = [list(widths) for widths in array.shadow]
         made.given_shadow = array.given_shadow
         made.passed_from = array
+        made.unsure = unsure
         made.link(array)
         self.of(callee)[dummy] = made
         return True
+
+    def _begins(self, array: Array, index: int) -> str | None:
+        """The lowest index of a dimension, as far as it is known: ALLOCATE statements say it, too."""
+        bound = array.declaration.bounds[index]
+        if not bound.deferred or array.declaration.storage != "allocatable":
+            return folded(bound.lower, array.routine)
+        found: set[str | None] = set()
+        for unit in self.units:
+            for routine in unit.routines:
+                if self.of(routine).get(array.name) is array:
+                    found |= set(_allocated_from(routine, array.name, index))
+        only = found.pop() if len(found) == 1 else None
+        return only if only is not None and not affine(only).terms else None
 
     def inside(self, routine: Routine) -> bool:
         """Is the routine called from inside parallel regions?"""
@@ -271,6 +295,19 @@ def _later(array: Array, routine: Routine) -> bool:
         return False
     others = [one.begin for one in file.again.get(array.name, ())]  # also in the function's own blocks
     return array.declaration.begin > routine.begin and not any(begin < routine.end for begin in others)
+
+
+def _allocated_from(routine: Routine, name: str, index: int) -> Iterator[str | None]:
+    """The lowest index of a dimension where ALLOCATE statements give one; None: they do not say it."""
+    for statement in statements(routine.body):
+        for reference in statement.references if statement.kind is Kind.ALLOCATE else ():
+            if reference.name != name or reference.access is not Access.WRITE:
+                continue
+            if reference.subscripts is None or index >= len(reference.subscripts):
+                yield None
+                continue
+            one = reference.subscripts[index]
+            yield (one.low if one.section else "1")
 
 
 def is_pointer(callee: Routine, declaration: Declaration) -> bool:

@@ -133,8 +133,8 @@ long homing_template_upper(const homing_layout* layout, int dimension);
 /* Ends the program unless the dimensions are cut at the same places: the translation took it for granted. */
 void homing_together(const homing_layout* layout, int dimension, const homing_layout* other,
                      int other_dimension);
-/* Ends the program unless the array has these bounds: those that a procedure declares for it. */
-void homing_same_bounds(const homing_layout* layout, int dimension, long lower, long upper);
+/* Ends the program unless the array's first index is the one that a procedure declares for it. */
+void homing_begins_at(const homing_layout* layout, int dimension, long lower);
 
 /* Bounds of what a part stores in a dimension (shadow included); local ones, from 1 (Fortran) or 0 (C), where
  * the dimension is CYCLIC. */

@@ -43,6 +43,7 @@ class FortranDeclarations(FortranModules):
         for array in own:
             declaration = array.declaration
             if array.dummy:
+                start += self._first_indices(array)
                 continue
             if self.kept(array):
                 made = [] if declaration.storage == "allocatable" else self._created(array)
@@ -82,6 +83,17 @@ class FortranDeclarations(FortranModules):
             self.edits.insert_lines(routine.head_end, lines, first=True)
         self._import()
         self.procedures.write(self._variables(own))
+
+    def _first_indices(self, array: Array) -> list[str]:
+        """Parts have the indices of what is passed: a dummy that begins elsewhere would mean other elements.
+        Where that is known before, it is refused."""
+        if array.name in self.routine.brought or "optional" in array.declaration.attributes:
+            return []
+        return [
+            f"call homing_begins_at({self.layout(array)}, {index}, int({bound.lower}, homing_long))"
+            for index, bound in enumerate(array.declaration.bounds)
+            if index in array.unsure
+        ]
 
     def kept(self, array: Array) -> bool:
         """Does a procedure's array live on until the next call?"""

@@ -142,11 +142,11 @@ void homing_together(const homing_layout* layout, int i, const homing_layout* ot
              layout->name, i + 1, other->name, j + 1);
 }
 
-void homing_same_bounds(const homing_layout* layout, int i, long lower, long upper) {
+void homing_begins_at(const homing_layout* layout, int i, long lower) {
     const homing_dimension* d = &layout->dimension[i];
-    if (d->lower != lower || d->upper != upper)
-        fail("'%s', dimension %d, is %ld to %ld and a procedure that gets it declares %ld to %ld",
-             layout->name, i + 1, d->lower, d->upper, lower, upper);
+    if (d->lower != lower)
+        fail("'%s', dimension %d, begins at %ld, and a procedure that gets it declares that it begins at %ld",
+             layout->name, i + 1, d->lower, lower);
 }
 
 long homing_low(const homing_layout* layout, int part, int i) { return stored_range(layout, part, i).low; }
