@@ -19,6 +19,7 @@ from homing.translate.targets.clones import as_clones
 from homing.translate.targets.commons import as_modules
 from homing.translate.targets.dropped_interfaces import without_interfaces
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
+from homing.translate.targets.plain_pointers import as_allocatables
 from homing.translate.targets.same_arguments import with_one_argument
 
 #: How many ASSOCIATEs a file may have that go.
@@ -85,6 +86,15 @@ def own_names(
             made = without_names(unit, names) if unit is not None and unit.form.fortran else None
             if made is None or not _put(made, index, sources, scanned, read, options):
                 break
+
+
+def no_pointers(
+    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
+) -> None:
+    """Puts files whose distributed POINTERs are ALLOCATABLE into the place of the others."""
+    places = [index for index, one in enumerate(read) if one.unit is not None]
+    for place, source in as_allocatables([one.unit for one in read if one.unit is not None]).items():
+        _put(source, places[place], sources, scanned, read, options)
 
 
 def no_commons(

@@ -33,6 +33,7 @@ from homing.translate.replaced import (
     fortran_lines,
     join_loops,
     no_commons,
+    no_pointers,
     other_procedures,
     own_names,
     plain_c,
@@ -273,6 +274,7 @@ def _translated(
     regions: list[Step] = []
     if options.target in ("spmd", "mpi") and not any(one.problems for one in read):
         no_commons(sources, scanned, read, options)
+        no_pointers(sources, scanned, read, options)
     if joining is not None and options.target in ("spmd", "mpi") and not any(one.problems for one in read):
         before, joining.changed = list(sources), True
         regions = join_loops(sources, scanned, read, options)

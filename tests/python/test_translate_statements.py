@@ -28,6 +28,7 @@ PROCEDURES = [
 PROCEDURES += [("passed_both.f90", "pages"), ("own_bounds.f90", "spmd")]
 PROCEDURES += [("extrema.c", "mpi"), ("extrema.f90", "mpi")]
 PROCEDURES += [("same_arguments.f", "spmd"), ("same_arguments.f", "mpi")]
+PROCEDURES += [("pointers.f90", "spmd"), ("pointers.f90", "mpi")]
 
 
 @pytest.mark.parametrize(("name", "target"), CASES + PROCEDURES)

@@ -8,7 +8,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
-from tests.python.translate_programs import Workshop
+from tests.python.translate_programs import PROGRAMS, Workshop
 
 C = """\
 #include <stdio.h>
@@ -163,3 +163,23 @@ def test_pointers_that_may_mean_both_arrays_are_refused(tmp_path: Path, program:
     source.write_text(program)
     with pytest.raises(TranslationError, match="another name"):
         translate([str(source)], Options("spmd"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("unew => swap\n", "unew => swap\n    swap => u\n"),
+        ("    unew => swap\n", "    if (c > 0) unew => swap\n"),
+        ("  call setup\n", "  call setup\n  w => u\n"),
+        ("intent(in) :: a(:, 0:)", "intent(in), pointer :: a(:, :)"),
+        ("  deallocate (u)\n", "  nullify (u)\n"),
+        ("  call setup\n", "  call setup\n  deallocate (u)\n  allocate (u(m, 0:31))\n"),
+        ("  call setup\n", "  call setup\n  if (associated(u, unew)) stop 3\n"),
+    ],
+)
+def test_pointers_that_get_other_memory_stay_what_they_are(tmp_path: Path, old: str, new: str) -> None:
+    text = (PROGRAMS / "pointers.f90").read_text()
+    assert old in text
+    (tmp_path / "p.f90").write_text(text.replace(old, new, 1))
+    with pytest.raises(TranslationError, match="'u' is a POINTER"):
+        translate([str(tmp_path / "p.f90")], Options("spmd"))
