@@ -212,7 +212,7 @@ def test_flang_takes_it(tmp_path: Path) -> None:
 
 FIRST = """module m
   implicit none
-  integer :: lo = 0
+  integer :: lo = 0, top = 9
 contains
   real(8) function total(a)
     real(8), intent(in) :: a(SHAPE)
@@ -245,26 +245,30 @@ ALLOCATABLE = "real(8), allocatable :: u(:)"
     [
         (":", "real(8) :: u(0:13)", "", "begins at 1, that of 'u' at 0"),
         ("13", ALLOCATABLE, "allocate (u(0:13))", "begins at 1, that of 'u' at 0"),
-        (":", ALLOCATABLE, "allocate (u(lo:13))", ""),
+        (":", ALLOCATABLE, "allocate (u(lo:13))", "begins at 0"),
         ("lo:", ALLOCATABLE, "allocate (u(0:13))", "105.0"),
+        ("0:9", "real(8) :: u(0:13)", "", "ends at 9, that of 'u' at 13"),
+        ("0:top", "real(8) :: u(0:13)", "", "ends at 13"),
+        ("0:top + 4", "real(8) :: u(0:13)", "", "105.0"),
     ],
 )
-def test_dummies_begin_where_their_arrays_do(
+def test_dummies_begin_and_end_where_their_arrays_do(
     tmp_path_factory: pytest.TempPathFactory, shape: str, declared: str, allocated: str, said: str
 ) -> None:
-    """Parts have the indices of what is passed: elsewhere, the elements before the first were left out."""
+    """Parts have the indices of what is passed: by others, the elements before the first were left out. A
+    dummy may end before the array where nothing means the whole of it (`size`, or its name)."""
     workshop = Workshop(tmp_path_factory.mktemp("first"))
     source = workshop.place() / "p.f90"
     text = FIRST.replace("SHAPE", shape).replace("DECLARED", declared)
     source.write_text(text.replace("ALLOCATED", allocated))
-    if "begins" in said:
+    if "that of 'u'" in said:
         with pytest.raises(TranslationError, match=said):
             translate([str(source)], Options("spmd"))
         return
     program, _ = workshop.translated(source, "spmd")
     done = subprocess.run([program], capture_output=True, text=True, timeout=PATIENCE)
-    if said:
+    if said == "105.0":
         assert said in done.stdout
     else:
         assert (done.returncode, done.stdout) == (3, "")
-        assert "'u', dimension 1, begins at 0" in done.stderr
+        assert f"'u', dimension 1, {said}" in done.stderr

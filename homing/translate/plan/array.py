@@ -9,6 +9,14 @@ from homing.translate.plan.model import Dimension
 from homing.translate.tree import Declaration, Routine
 
 
+@dataclass
+class Unsure:
+    """Dimensions of a dummy that may begin or end elsewhere than the array that is passed."""
+
+    begins: set[int] = field(default_factory=set)
+    ends: set[int] = field(default_factory=set)
+
+
 @dataclass(eq=False)
 class Array:
     """A distributed array as one routine knows it."""
@@ -23,7 +31,7 @@ class Array:
     shadow: list[list[int]] = field(default_factory=list)  # derived: low and high of each dimension
     extents: tuple[str, ...] = ()
     passed_from: Array | None = None
-    unsure: set[int] = field(default_factory=set)  # a dummy's dimensions that may begin elsewhere
+    unsure: Unsure = field(default_factory=Unsure)
     linked: list[Array] = field(default_factory=list)
     tied: dict[int, list[tuple[Array, int]]] = field(default_factory=dict)  # see tie()
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from homing.translate.affine import affine
 from homing.translate.directives import model as d
 from homing.translate.plan.accessibility import NotPublic
-from homing.translate.plan.array import Array
+from homing.translate.plan.array import Array, Unsure
+from homing.translate.plan.passed_bounds import compared
 from homing.translate.plan.passed_pieces import pass_pieces
 from homing.translate.plan.reached import called, reaching
 from homing.translate.plan.redistribution import Redistributions
-from homing.translate.plan.reference_text import folded
 from homing.translate.tree import (
     Access,
     Bound,
     Construct,
     Declaration,
     Executable,
-    Kind,
     Node,
     Reference,
     Routine,
@@ -223,20 +221,12 @@ class Passing:
                 f"'{reference.name}' has {array.rank} dimensions, '{dummy}' of '{callee.name}' has "
                 f"{len(declaration.bounds)}"
             )
-        unsure = set()
-        for index, (mine, its) in enumerate(zip(array.declaration.bounds, declaration.bounds, strict=False)):
-            if self.in_place and (mine.deferred or its.deferred or its.upper is None):
-                continue
-            begin = self._begins(array, index)
-            first = affine(folded(its.lower, callee))
-            step = affine(begin).minus(first) if begin is not None else None
-            if step is None or first.terms:
-                unsure.add(index)
-            elif step != 0:
-                return wrong(
-                    f"dimension {index + 1} of '{dummy}' in '{callee.name}' begins at {its.lower}, that of "
-                    f"'{reference.name}' at {begin}: declare it with that first index"
-                )
+        unsure = Unsure()
+        if callee.source.form.fortran and not self.in_place:
+            found = compared(array, callee, dummy, self.units, self.of, self.routines)
+            if isinstance(found, str):
+                return wrong(found)
+            unsure = found
         context = self.parallel_context.setdefault(id(callee), inside)
         if context != inside:
             self.several[callee.name] = callee
@@ -251,7 +241,8 @@ class Passing:
                 self.several[callee.name] = callee
                 return wrong(f"'{dummy}' of '{callee.name}' gets differently distributed arrays")
             known.link(array)
-            known.unsure |= unsure
+            known.unsure.begins |= unsure.begins
+            known.unsure.ends |= unsure.ends
             return False
         if known is not None:
             kinds = [dimension.kind for dimension in known.dimensions]
@@ -265,19 +256,6 @@ class Passing:
         made.link(array)
         self.of(callee)[dummy] = made
         return True
-
-    def _begins(self, array: Array, index: int) -> str | None:
-        """The lowest index of a dimension, as far as it is known: ALLOCATE statements say it, too."""
-        bound = array.declaration.bounds[index]
-        if not bound.deferred or array.declaration.storage != "allocatable":
-            return folded(bound.lower, array.routine)
-        found: set[str | None] = set()
-        for unit in self.units:
-            for routine in unit.routines:
-                if self.of(routine).get(array.name) is array:
-                    found |= set(_allocated_from(routine, array.name, index))
-        only = found.pop() if len(found) == 1 else None
-        return only if only is not None and not affine(only).terms else None
 
     def inside(self, routine: Routine) -> bool:
         """Is the routine called from inside parallel regions?"""
@@ -295,19 +273,6 @@ def _later(array: Array, routine: Routine) -> bool:
         return False
     others = [one.begin for one in file.again.get(array.name, ())]  # also in the function's own blocks
     return array.declaration.begin > routine.begin and not any(begin < routine.end for begin in others)
-
-
-def _allocated_from(routine: Routine, name: str, index: int) -> Iterator[str | None]:
-    """The lowest index of a dimension where ALLOCATE statements give one; None: they do not say it."""
-    for statement in statements(routine.body):
-        for reference in statement.references if statement.kind is Kind.ALLOCATE else ():
-            if reference.name != name or reference.access is not Access.WRITE:
-                continue
-            if reference.subscripts is None or index >= len(reference.subscripts):
-                yield None
-                continue
-            one = reference.subscripts[index]
-            yield (one.low if one.section else "1")
 
 
 def is_pointer(callee: Routine, declaration: Declaration) -> bool:

@@ -8,7 +8,7 @@ module homing_parts
   public :: homing_start, homing_rank, homing_threads, homing_part_count, homing_first_part, homing_last_part, homing_part
   public :: homing_before, homing_leaving, homing_layout_fitted, homing_runs, homing_share_last
   public :: homing_layout_create, homing_layout_free, homing_layout_swap, homing_lower, homing_upper
-  public :: homing_template_lower, homing_template_upper, homing_together, homing_begins_at, homing_low, homing_high
+  public :: homing_template_lower, homing_template_upper, homing_together, homing_begins_at, homing_ends_at, homing_low, homing_high
   public :: homing_own_low, homing_run_low, homing_run_high, homing_run_next
   public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear, &
       & homing_local_stride
@@ -181,6 +181,12 @@ module homing_parts
       type(homing_handle), value :: layout
       integer(c_int), value :: dimension
       integer(homing_long), value :: lower
+    end subroutine
+    subroutine homing_ends_at(layout, dimension, upper) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), value :: layout
+      integer(c_int), value :: dimension
+      integer(homing_long), value :: upper
     end subroutine
     subroutine homing_clear(layout, part, memory, zero) bind(c)
       import :: homing_handle, c_int

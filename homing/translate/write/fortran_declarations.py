@@ -12,6 +12,7 @@ from homing.translate.names import added
 from homing.translate.plan.accessibility import declared_in
 from homing.translate.plan.array import Array
 from homing.translate.plan.intents import INTENT_IN
+from homing.translate.plan.passed_bounds import checkable
 from homing.translate.tree import Construct, Declaration, walk
 from homing.translate.write.fortran_modules import FortranModules
 from homing.translate.write.fortran_text import split_list
@@ -43,7 +44,7 @@ class FortranDeclarations(FortranModules):
         for array in own:
             declaration = array.declaration
             if array.dummy:
-                start += self._first_indices(array)
+                start += self._own_bounds(array)
                 continue
             if self.kept(array):
                 made = [] if declaration.storage == "allocatable" else self._created(array)
@@ -84,15 +85,18 @@ class FortranDeclarations(FortranModules):
         self._import()
         self.procedures.write(self._variables(own))
 
-    def _first_indices(self, array: Array) -> list[str]:
-        """Parts have the indices of what is passed: a dummy that begins elsewhere would mean other elements.
-        Where that is known before, it is refused."""
+    def _own_bounds(self, array: Array) -> list[str]:
+        """Parts have the indices of what is passed: a dummy that begins elsewhere would mean other elements,
+        or one that ends elsewhere. Where that is known before, it is refused."""
         if array.name in self.routine.brought or "optional" in array.declaration.attributes:
             return []
+        bounds, layout = array.declaration.bounds, self.layout(array)
+        sides = [("begins", index, bounds[index].lower) for index in sorted(array.unsure.begins)]
+        sides += [("ends", index, bounds[index].upper or "") for index in sorted(array.unsure.ends)]
         return [
-            f"call homing_begins_at({self.layout(array)}, {index}, int({bound.lower}, homing_long))"
-            for index, bound in enumerate(array.declaration.bounds)
-            if index in array.unsure
+            f"call homing_{what}_at({layout}, {index}, int({text}, homing_long))"
+            for what, index, text in sides
+            if checkable(text.lower(), self.arrays)
         ]
 
     def kept(self, array: Array) -> bool:

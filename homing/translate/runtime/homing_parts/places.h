@@ -149,6 +149,13 @@ void homing_begins_at(const homing_layout* layout, int i, long lower) {
              layout->name, i + 1, d->lower, lower);
 }
 
+void homing_ends_at(const homing_layout* layout, int i, long upper) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (d->upper != upper)
+        fail("'%s', dimension %d, ends at %ld, and a procedure that gets it declares that it ends at %ld",
+             layout->name, i + 1, d->upper, upper);
+}
+
 long homing_low(const homing_layout* layout, int part, int i) { return stored_range(layout, part, i).low; }
 
 long homing_high(const homing_layout* layout, int part, int i) { return stored_range(layout, part, i).high; }
