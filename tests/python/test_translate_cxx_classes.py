@@ -26,7 +26,7 @@ BESIDE = """\
 #include <vector>
 const int n = 40;
 double u[n], v[n];
-namespace physics { const double g = 9.5; double scale = 2; }
+namespace physics { const double g = 9.5; double scale = 2, table[2] = {3, 6}; }
 template <class T> struct Limits { static constexpr T tiny = std::numeric_limits<T>::min(); };
 struct Factor { const char *name; double value; operator double() const { return value; } };
 struct Vec { double x = 0, y = 0; Vec &operator+=(const Vec &o) { x += o.x; y += o.y; return *this; } };
@@ -92,7 +92,8 @@ int main()
 #pragma omp parallel for
         for (int i = 1; i < n; i++)
             u[i] = average(w[i - 1], w[i]) + line.at(i) + square(i) + k
-                + factor * physics::g * physics::scale + Limits<double>::tiny;
+                + factor * physics::g * physics::scale + Limits<double>::tiny
+                + std::min({w[i], 4.5, physics::table[i % 2]});
         log << sum() << u[t];
         NOTE(double(u[t]));
         w.emplace_back(u[t]);

@@ -433,19 +433,20 @@ class Accesses:
             _read_by(cursor, found[count:], access)
         else:
             begin, end = self.places.access(cursor)
-            subscripts, changed = [], False
+            subscripts, changed, only_read = [], False, False
             for index in chain:
                 first, last = self.places.access(index)
                 subscripts.append(Subscript(first, last, self.places.text(first, last)))
             name = cxx.variable_name(base.referenced, base.spelling)
             if not re.match(rf"{re.escape(name)}\s*\[", self.places.source.text[begin:end]):
                 changed = access in (Access.WRITE, Access.UPDATE)
-                access = Access.OTHER  # of a macro
+                only_read = access is Access.READ and cursor.type.get_canonical().kind not in _POINTERS
+                access = Access.OTHER  # of a macro, or with its namespace
                 begin, end = self.places.begin(cursor), self.places.end(cursor)
             elif access is Access.READ and cursor.type.kind in ARRAYS:
                 access = Access.OTHER
             made = Reference(name, begin, begin + len(name), end, subscripts, access, conditional)
-            made.changed = changed
+            made.changed, made.only_read = changed, only_read
             found.append(made)
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)

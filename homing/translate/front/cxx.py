@@ -393,9 +393,18 @@ def _of_numbers(callee: Cursor) -> bool:
         inner = kind.get_canonical()
         if inner.kind in REFERENCES:
             inner = inner.get_pointee().get_canonical()
+        if lists_numbers(inner):
+            continue
         if inner.kind is TypeKind.RECORD or (inner.kind is TypeKind.POINTER and callee.spelling != "swap"):
             return False
     return True
+
+
+def lists_numbers(kind: Type) -> bool:
+    """`{a, b, c}` for a function of std, which gets copies of these numbers."""
+    if kind.kind is not TypeKind.RECORD or not kind.spelling.startswith("std::initializer_list<"):
+        return False
+    return bool(2 < kind.get_template_argument_type(0).get_canonical().kind.value < 24)
 
 
 def has_values(new: Cursor) -> bool:

@@ -263,7 +263,7 @@ def holds_objects(statement: Cursor) -> bool:
 def uses_class(kind: Type) -> bool:
     """Is it an object whose functions may be called, and not one of std's for numbers?"""
     record = cxx.record_of(kind)
-    if record is None or cxx.is_data(record):
+    if record is None or cxx.is_data(record) or cxx.lists_numbers(kind.get_canonical()):
         return False
     text = str(kind.get_canonical().spelling)
     return not (text.startswith("__gnu_cxx::__normal_iterator<") or cxx.of_numbers(record))
