@@ -16,8 +16,9 @@ from clang.cindex import Cursor, CursorKind, StorageClass, TranslationUnit, Type
 from homing.translate.attach import attach
 from homing.translate.code_text import blanked
 from homing.translate.directives.model import Directive
-from homing.translate.front.c_accesses import Accesses, is_calm
+from homing.translate.front.c_accesses import Accesses
 from homing.translate.front.c_aliases import Alias, note_read_only
+from homing.translate.front.c_expressions import is_calm
 from homing.translate.front.c_given import givings
 from homing.translate.front.c_kept import kept_arguments
 from homing.translate.front.c_memory import (

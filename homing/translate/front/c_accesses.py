@@ -9,6 +9,15 @@ from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.front import cxx
 from homing.translate.front.c_elements_given import element_given
+from homing.translate.front.c_expressions import (
+    ASSIGNMENTS,
+    POINTERS,
+    changes,
+    is_calm,
+    is_null,
+    is_zeroed,
+    of_memory,
+)
 from homing.translate.front.c_library import of_the_library
 from homing.translate.front.c_places import Places
 from homing.translate.front.c_types import (
@@ -27,8 +36,6 @@ from homing.translate.front.cxx_calls import ClassCode, uses_class
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import CLASSES, Access, Kind, Reference, Statement, Subscript
 
-_ASSIGNMENTS = (BinaryOperator.Assign,)
-_POINTERS = (TypeKind.POINTER, *ARRAYS)
 #: What part of an array has whose name has fewer subscripts than dimensions.
 _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL)
 
@@ -44,15 +51,6 @@ _NUMBERS = frozenset(
         CursorKind.MEMBER_REF_EXPR,
         CursorKind.UNARY_OPERATOR,
     ]
-)
-#: Of expressions that only read.
-_CALM = (
-    *TRANSPARENT,
-    CursorKind.ARRAY_SUBSCRIPT_EXPR,
-    CursorKind.BINARY_OPERATOR,
-    CursorKind.DECL_REF_EXPR,
-    CursorKind.INTEGER_LITERAL,
-    CursorKind.MEMBER_REF_EXPR,
 )
 
 
@@ -119,7 +117,7 @@ class Accesses:
         elif kind is CursorKind.CALL_EXPR:
             self._call(cursor, found, access, conditional, into)
         elif kind is CursorKind.CXX_NEW_EXPR:
-            into.calls += ("calloc" if _is_zeroed(self.places, cursor) else "malloc",)
+            into.calls += ("calloc" if is_zeroed(self.places, cursor) else "malloc",)
             self.valued |= cxx.has_values(cursor)
             for child in cursor.get_children():
                 if child.kind.is_expression() and child.extent.start.offset:
@@ -173,12 +171,12 @@ class Accesses:
             if self.places.source.cxx and referenced is not None:
                 if referenced.kind is CursorKind.ENUM_CONSTANT_DECL:
                     return
-                value = access is Access.READ and cursor.type.kind not in _POINTERS
+                value = access is Access.READ and cursor.type.kind not in POINTERS
                 if "::" in self.places.source.text[begin:end]:
                     access = Access.OTHER
                 constant = cxx.is_constant(referenced)
                 only_read = value or (access is not Access.READ and constant)
-            if access is Access.READ and cursor.type.kind in _POINTERS:
+            if access is Access.READ and cursor.type.kind in POINTERS:
                 access = Access.OTHER  # where the elements are, for whoever gets it
             made = Reference(name, begin, begin + len(name), end, None, access, conditional)
             made.confined = access is Access.READ and is_number(cursor.type)
@@ -202,15 +200,15 @@ class Accesses:
     ) -> None:
         left, right = list(cursor.get_children())
         operator = cursor.binary_operator
-        if operator in _ASSIGNMENTS:
+        if operator in ASSIGNMENTS:
             self.assigned += 1
             into.kind = Kind.ASSIGNMENT
             self.expression(left, found, self._target(Access.WRITE, access), conditional, into)
             self.expression(right, found, Access.READ, conditional, into)
             return
         if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (
-            (_is_null(left) and strip(right).kind is CursorKind.DECL_REF_EXPR)
-            or (_is_null(right) and strip(left).kind is CursorKind.DECL_REF_EXPR)
+            (is_null(left) and strip(right).kind is CursorKind.DECL_REF_EXPR)
+            or (is_null(right) and strip(left).kind is CursorKind.DECL_REF_EXPR)
         ):
             return  # is there memory? There is, for a distributed array; others do not matter here
         if operator in (BinaryOperator.LAnd, BinaryOperator.LOr):
@@ -218,13 +216,13 @@ class Accesses:
             self.condition(right, found, True, into)
             return
         last = access if operator is BinaryOperator.Comma and self.places.source.cxx else None
-        self.expression(left, found, _of_memory(left, access), conditional, into)
-        self.expression(right, found, last or _of_memory(right, access), conditional, into)
+        self.expression(left, found, of_memory(left, access), conditional, into)
+        self.expression(right, found, last or of_memory(right, access), conditional, into)
 
     def condition(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
         """An expression that is true or false; a pointer alone: is there memory?"""
         inner = strip(cursor)
-        if inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in _POINTERS:
+        if inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in POINTERS:
             return
         count, assigned, called = len(found), self.assigned, self.called
         self.expression(cursor, found, Access.READ, conditional, into)
@@ -288,10 +286,10 @@ class Accesses:
                 inner = strip(list(inner.get_children())[-1])
             count = len(found)
             row = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.get_canonical().kind in ARRAYS
-            piece_of = of_bytes and inner.type.kind in _POINTERS and not row
+            piece_of = of_bytes and inner.type.kind in POINTERS and not row
             if piece_of and (base := self._piece(inner, found, conditional, into)) is not None:
                 inner = base
-            array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in _POINTERS
+            array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in POINTERS
             piece = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.kind in (
                 TypeKind.POINTER,
                 TypeKind.CONSTANTARRAY,
@@ -299,7 +297,7 @@ class Accesses:
             )
             access = Access.ARGUMENT if array or piece else Access.READ
             if inner.kind is CursorKind.MEMBER_REF_EXPR and inner.type.kind in ARRAYS:
-                access = Access.UPDATE if _changes(cursor, index) else Access.READ
+                access = Access.UPDATE if changes(cursor, index) else Access.READ
             count = len(found) if of_bytes else count
             self.expression(inner, found, access, conditional, into)
             if (array or piece) and len(found) > count:
@@ -350,7 +348,7 @@ class Accesses:
             if cursor.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
                 beside.append(inner[1])
             elif cursor.kind is CursorKind.BINARY_OPERATOR and cursor.binary_operator is BinaryOperator.Add:
-                if strip(inner[0]).type.kind not in _POINTERS:
+                if strip(inner[0]).type.kind not in POINTERS:
                     inner.reverse()
                 beside.append(inner[1])
             elif unary(cursor) != ADDRESS:
@@ -359,7 +357,7 @@ class Accesses:
         begin, end = self.places.access(cursor)
         if (
             not beside
-            or cursor.type.kind not in _POINTERS
+            or cursor.type.kind not in POINTERS
             or self.places.source.text[begin:end] != cursor.spelling
         ):
             return None
@@ -440,7 +438,7 @@ class Accesses:
             name = cxx.variable_name(base.referenced, base.spelling)
             if not re.match(rf"{re.escape(name)}\s*\[", self.places.source.text[begin:end]):
                 changed = access in (Access.WRITE, Access.UPDATE)
-                only_read = access is Access.READ and cursor.type.get_canonical().kind not in _POINTERS
+                only_read = access is Access.READ and cursor.type.get_canonical().kind not in POINTERS
                 access = Access.OTHER  # of a macro, or with its namespace
                 begin, end = self.places.begin(cursor), self.places.end(cursor)
             elif access is Access.READ and cursor.type.kind in ARRAYS:
@@ -459,53 +457,8 @@ def _given_to(found: Sequence[Reference], function: str, index: int) -> None:
             one.given_to += ((function, index),)
 
 
-def _changes(call: Cursor, index: int) -> bool:
-    """May the function change what this argument points to?"""
-    if call.referenced is None or call.referenced.kind is not CursorKind.FUNCTION_DECL:
-        return True
-    parameters = list(call.referenced.type.argument_types())
-    if index >= len(parameters):  # printf's
-        return False
-    kind = parameters[index].get_canonical()
-    return kind.kind is not TypeKind.POINTER or not kind.get_pointee().is_const_qualified()
-
-
 def _read_by(cursor: Cursor, found: Sequence[Reference], access: Access) -> None:
     """Note that `*p`, `p->x` or `p->v[i]` reads what the pointer means, and does no more."""
-    if access is Access.READ and cursor.type.kind not in _POINTERS and is_calm(cursor):
+    if access is Access.READ and cursor.type.kind not in POINTERS and is_calm(cursor):
         for reference in found:
             reference.only_read = True
-
-
-def is_calm(cursor: Cursor) -> bool:
-    """Does an expression call nothing, and assign nothing?"""
-    for inner in cursor.walk_preorder():
-        if inner.kind is CursorKind.BINARY_OPERATOR and inner.binary_operator in _ASSIGNMENTS:
-            return False
-        if inner.kind is CursorKind.UNARY_OPERATOR:
-            if unary(inner) in COUNTING:
-                return False
-        elif inner.kind not in _CALM:
-            return False
-    return True
-
-
-def _of_memory(cursor: Cursor, access: Access) -> Access:
-    """What `*(a + i) = x` does to the operands of the sum: the pointer's memory is changed."""
-    changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
-    return access if changed and strip(cursor).type.kind in _POINTERS else Access.READ
-
-
-def _is_null(cursor: Cursor) -> bool:
-    inner = strip(cursor)
-    if inner.kind is CursorKind.CXX_NULL_PTR_LITERAL_EXPR:
-        return True
-    if inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
-        children = list(inner.get_children())
-        return bool(children) and children[-1].kind is CursorKind.INTEGER_LITERAL
-    return cursor.type.kind is TypeKind.POINTER and inner.kind is CursorKind.INTEGER_LITERAL
-
-
-def _is_zeroed(places: Places, new: Cursor) -> bool:
-    """C++: `new double[n]()`."""
-    return places.source.text[places.begin(new) : places.end(new)].rstrip().endswith((")", "}"))
