@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from homing.translate.directives import model as d
 from homing.translate.front import lines as text_lines
 from homing.translate.front.expressions import Expressions
-from homing.translate.front.kinds import form
+from homing.translate.front.kinds import Form, form
 from homing.translate.front.tokens import Token, closing
 from homing.translate.plan.array import Array
 from homing.translate.plan.arrays import Distributions
@@ -184,8 +184,10 @@ def is_own(words: Sequence[Token], index: int) -> bool:
     return before != "%" and not (before in ("(", ",") and behind == "=")
 
 
-def _own_names(callee: Routine, begin: int, end: int) -> Iterator[int]:
-    """Where the text of a procedure names it."""
+def lines_of(
+    callee: Routine, begin: int, end: int
+) -> Iterator[tuple[text_lines.Line, Expressions, Form, bool]]:
+    """The lines of a procedure's text, what stands in each, its form, and whether a type is being defined."""
     in_type = False
     for line in text_lines.split(callee.source):
         if not begin <= line.begin < end:
@@ -195,6 +197,12 @@ def _own_names(callee: Routine, begin: int, end: int) -> Iterator[int]:
         in_type = what.kind == "type definition" or (
             in_type and not (what.kind == "end" and what.word == "type")
         )
+        yield line, code, what, in_type
+
+
+def _own_names(callee: Routine, begin: int, end: int) -> Iterator[int]:
+    """Where the text of a procedure names it."""
+    for line, code, what, in_type in lines_of(callee, begin, end):
         if in_type or what.kind == "common" or what.word == "save":
             continue  # components, and blocks
         for index, word in enumerate(code.words):

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 
 from homing.translate.directives import model as d
 from homing.translate.front import lines as text_lines
-from homing.translate.front.expressions import Expressions
 from homing.translate.front.implicit import declared
-from homing.translate.front.kinds import form
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.intents import is_intent_in
 from homing.translate.plan.reference_text import folded
@@ -23,6 +21,7 @@ from homing.translate.targets.clones import (
     can_be_copied,
     changed_sources,
     is_own,
+    lines_of,
     named,
     new_name,
     show_copies,
@@ -171,15 +170,7 @@ def _copied(callee: Routine, same: dict[str, str], name: str) -> str | None:
     source = callee.source
     begin, end = source.line_start(callee.begin), source.next_line(callee.end - 1)
     changes: list[tuple[int, int, str]] = []
-    in_type = False
-    for line in text_lines.split(source):
-        if not begin <= line.begin < end:
-            continue
-        code = Expressions(line.code, line.places)
-        what = form(code.words)
-        in_type = what.kind == "type definition" or (
-            in_type and not (what.kind == "end" and what.word == "type")
-        )
+    for line, code, what, in_type in lines_of(callee, begin, end):
         head = callee.name if line.begin < callee.head_end else ""
         gone = _listed(line, same, head, what.kind)
         if gone is None:
