@@ -33,6 +33,11 @@ LOOP = "!$omp parallel do private(i)\n do j = 1, n\n  do i = 1, n\n   {}\n  end 
 REFUSED = [
     ("", LOOP.format("a(i, j*j) = 0"), "not a loop's index plus a number"),
     ("", LOOP.format("a(i, index(j)) = 0"), "not a loop's index plus a number"),
+    (
+        "real :: row(n*n)\n!$homing distribute row(block)",
+        LOOP.format("row((j - 1)*n + i) = 0"),
+        "declare rows as a dimension, row(i, j)",
+    ),
     ("", LOOP.format("a(i, j) = 0; a(i, 2*j) = 1"), "not the index of a shared-out loop plus a number"),
     ("!$homing distribute (*, cyclic) :: b", LOOP.format("b(i, 2*j) = 1"), "not a loop's index plus"),
     ("", LOOP.format("a(i, j) = a(i, index(j))"), "'index(j)'"),
@@ -283,6 +288,9 @@ C_REFUSED = [
      "if (strtok(&w[0], \"-\")) w[0] = 1;", "another name"),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) { a[i * i] = 0; }", "not a loop's index plus a number"),
+    ("int n = 9;\ndouble a[81];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
+     "for (int i = 0; i < 9; i++)\n for (int j = 0; j < 9; j++) a[i * n + j] = 0;",
+     "not a loop's index plus a number: declare rows as a dimension, a[i][j]"),
     ("double a[9][9], q = 0;\n#pragma homing distribute a[*][block]\n#pragma omp parallel for private(q)\n"
      "for (int j = 0; j < 9; j++)\n for (int i = 0; i < 9; i++)\n  switch (i % 2) {\n"
      "  case 0: q = i; break;\n  default: a[j][i] = q;\n  }", "leaves a value in 'q' for the next one"),

@@ -115,16 +115,26 @@ class LoopHomes:
             partly = self._partly(self.work.arrays[reference.name], texts, loop, variables)
             if partly is not None and reference.access is not Access.READ:
                 return Home.WRITTEN, partly
-        bad = self._unanalysed(sites, variables)
-        if bad is not None:
+        if (found := self._unanalysed(sites, variables)) is not None:
+            name, bad = found
             reason = f"the distributed subscript '{bad.text}' is not a loop's index plus a number"
-            self.work.wrong(bad.begin, bad.end, reason)
+            self.work.wrong(bad.begin, bad.end, reason + self._as_rows(name, bad.text, variables))
         else:
             reason = f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)"
             self.work.wrong(loop.head.begin, loop.head.end, reason)
         return None
 
-    def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> Subscript | None:
+    def _as_rows(self, name: str, text: str, variables: Sequence[str]) -> str:
+        """What helps where a subscript counts rows and what is in a row, `i*n + j`."""
+        value = affine(text)
+        along = next((one for one in variables if value.coefficient(one) == 1), None)
+        row = next((one for one in variables if one in value.names and one != along), None)
+        if along is None or row is None or self.work.arrays[name].rank != 1:
+            return ""
+        is_c = not self.work.source.form.fortran
+        return f": declare rows as a dimension, {name}{f'[{row}][{along}]' if is_c else f'({along}, {row})'}"
+
+    def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> tuple[str, Subscript] | None:
         for site in sites:
             array = self.work.arrays[site.reference.name]
             for index in array.distributed_dimensions():
@@ -135,7 +145,7 @@ class LoopHomes:
                     and value.names & set(variables)
                     and not any(value.follows(variable) is not None for variable in variables)
                 ):
-                    return subscript
+                    return site.reference.name, subscript
         return None
 
     def _follows(
