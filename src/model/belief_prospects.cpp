@@ -280,8 +280,8 @@ void Belief::follow_lead(std::size_t node, int lead, Prospect& out) const {
     const double others = static_cast<double>(team_.nodes() - 1);
     const double before = std::max(out.best[node], tuning::negligible_share);
     const double likelier = std::max(1.0, others * again_ / (1 - again_));
-    const double odds = before / (1 - before) * std::pow(likelier, lead - 1);
     if (before >= 1 || likelier <= 1) return;
+    const double odds = before / (1 - before) * std::pow(likelier, lead - 1);
     const double part = 1 - 1 / (1 + odds) / (1 - before);
     for (std::size_t n = 0; n < out.best.size(); ++n) {
         out.best[n] += part * ((n == node) - out.best[n]);
@@ -360,9 +360,9 @@ void Belief::keep_contradicting(Users& users) const {
 
 /// Each page that is known alone is a stretch of its own.
 void Belief::break_at_seen() {
-    for (const auto& [page, node, lead] : seen_) {
-        breaks_.push_back(page);
-        breaks_.push_back(page + 1);
+    for (const User& user : seen_) {
+        breaks_.push_back(user.page);
+        breaks_.push_back(user.page + 1);
     }
 }
 

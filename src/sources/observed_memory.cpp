@@ -19,7 +19,7 @@ constexpr std::size_t chunk_pages = 512;    ///< looked at in one go
 /// turn.
 constexpr std::size_t chunks_at_once = 128;
 /// Mappings that policies may make of the process's memory: a sixteenth of the kernel's own limit
-/// (vm.max_map_count is 65,530 unless it was changed). A call of mbind takes 2.6 us each.
+/// (vm.max_map_count is 65,530 unless it was changed). Each takes a call of mbind: 2.6 us.
 constexpr std::size_t most_mappings = 4096;
 /// Time for looking and binding, of all time; so much of it may be saved up, in seconds.
 constexpr double share_of_time = 0.01;
@@ -35,11 +35,15 @@ std::uint64_t reserve_of(const Node& node) noexcept {
     return std::max(least_reserve, node.memory_bytes / reserve_part);
 }
 
-/// Whole granules, so that no huge page is cut by a policy's border.
+/// Bytes of which policies have whole ones, so that no huge page is cut by a policy's border.
+std::size_t unit_of(std::size_t granule) noexcept {
+    return std::has_single_bit(granule) ? std::max(granule, page_bytes()) : page_bytes();
+}
+
 Range whole_granules(Range range, std::size_t granule) noexcept {
     const Range pages = whole_pages(range);
-    if (!std::has_single_bit(granule) || granule <= page_bytes()) return pages;
-    const Range inner{align_up(pages.begin, granule), align_down(pages.end, granule)};
+    const std::size_t unit = unit_of(granule);
+    const Range inner{align_up(pages.begin, unit), align_down(pages.end, unit)};
     return inner.empty() ? Range{pages.begin, pages.begin} : inner;
 }
 
@@ -220,9 +224,7 @@ void ObservedMemory::look_at_free_memory() {
 /// terabytes of it.
 void ObservedMemory::begin_piece() {
     Piece& piece = pieces_[piece_];
-    const std::size_t unit =
-        std::has_single_bit(piece.granule) ? std::max(piece.granule, page_bytes()) : page_bytes();
-    block_ = align_up((piece.range.bytes() + most_blocks - 1) / most_blocks, unit);
+    block_ = align_up((piece.range.bytes() + most_blocks - 1) / most_blocks, unit_of(piece.granule));
     blocks_ = (piece.range.bytes() + block_ - 1) / block_;
     for (std::size_t n = 0; n < blocks_; ++n) // in its middle
         probed_[n] = reinterpret_cast<void*>(align_down(
