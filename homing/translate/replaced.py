@@ -5,6 +5,8 @@ The lists of sources, of what was scanned and of what was read go together, and 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from homing.translate.directives import scanner
 from homing.translate.directives.model import Form
 from homing.translate.front import apart
@@ -21,6 +23,7 @@ from homing.translate.targets.dropped_interfaces import without_interfaces
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
 from homing.translate.targets.plain_pointers import as_allocatables
 from homing.translate.targets.same_arguments import with_one_argument
+from homing.translate.tree import Unit
 
 #: How many ASSOCIATEs a file may have that go.
 _MOST_NAMES = 200
@@ -92,18 +95,14 @@ def no_pointers(
     sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
 ) -> None:
     """Puts files whose distributed POINTERs are ALLOCATABLE into the place of the others."""
-    places = [index for index, one in enumerate(read) if one.unit is not None]
-    for place, source in as_allocatables([one.unit for one in read if one.unit is not None]).items():
-        _put(source, places[place], sources, scanned, read, options)
+    _put_made(as_allocatables, sources, scanned, read, options)
 
 
 def no_commons(
     sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
 ) -> None:
     """Puts files whose COMMON blocks have distributed arrays in modules into the place of the others."""
-    places = [index for index, one in enumerate(read) if one.unit is not None]
-    for place, source in as_modules([one.unit for one in read if one.unit is not None]).items():
-        _put(source, places[place], sources, scanned, read, options)
+    _put_made(as_modules, sources, scanned, read, options)
 
 
 def other_procedures(
@@ -118,11 +117,26 @@ def other_procedures(
     others."""
     if options.target == "pages":
         return False
+
+    def made(units: Sequence[Unit]) -> dict[int, SourceFile]:
+        found = with_arguments(units, distributions) or with_one_argument(units, distributions)
+        return found or as_clones(units, distributions) or without_interfaces(units, distributions)
+
+    return _put_made(made, sources, scanned, read, options)
+
+
+def _put_made(
+    make: Callable[[Sequence[Unit]], dict[int, SourceFile]],
+    sources: list[SourceFile],
+    scanned: list[scanner.Scanned],
+    read: list[Read],
+    options: Options,
+) -> bool:
+    """Puts the files that are made of the units, by their places among these, into the place of the others.
+    Were there some, and could all be put?"""
     places = [index for index, one in enumerate(read) if one.unit is not None]
     units = [one.unit for one in read if one.unit is not None]
-    found = with_arguments(units, distributions) or with_one_argument(units, distributions)
-    found = found or as_clones(units, distributions) or without_interfaces(units, distributions)
-    put = [_put(source, places[at], sources, scanned, read, options) for at, source in found.items()]
+    put = [_put(source, places[at], sources, scanned, read, options) for at, source in make(units).items()]
     return bool(put) and all(put)
 
 
