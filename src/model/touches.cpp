@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace homing::model {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The log of the probability of touches, by one distribution.
 auto evidence_by(const Formulas& formulas, const Team& team, const Extent& extent, const Prior& prior) {
@@ -71,27 +69,41 @@ std::span<const SeenTouch> Touches::at(std::uint32_t iteration) {
     return touches_;
 }
 
-/// Each place with its touches, as if it used the area in a way of its own; ascending. Nothing where the
-/// touches of earlier phases come from places that none has come from since: what no longer runs tells
-/// nothing of what does now.
-std::optional<std::vector<Touches::Way>> Touches::way_of_each_place(std::span<const Touch> all,
-                                                                    const Evidence& evidence) const {
+bool Touches::earlier_is_over() const {
     const std::span<const SeenTouch> seen(touches_);
-    const auto earlier = seen.first(std::min(earlier_, all.size())), since = seen.subspan(earlier.size());
-    const bool runs = earlier.empty() || std::ranges::any_of(earlier, [&](const SeenTouch& one) {
-                          return one.place != nowhere &&
-                                 std::ranges::find(since, one.place, &SeenTouch::place) != since.end();
-                      });
+    const auto earlier = seen.first(earlier_), since = seen.subspan(earlier_);
+    return !earlier.empty() && !since.empty() && std::ranges::none_of(earlier, [&](const SeenTouch& one) {
+        return one.place != nowhere && std::ranges::find(since, one.place, &SeenTouch::place) != since.end();
+    });
+}
+
+/// Each place of the newest touches with these, as if it used the area in a way of its own; ascending.
+std::vector<Touches::Way> Touches::way_of_each_place(std::span<const Touch> newest,
+                                                     const Evidence& evidence) const {
     std::map<std::uint32_t, std::vector<Touch>> by_place;
-    for (std::size_t i = 0; i < all.size(); ++i)
-        by_place[touches_[i].place].push_back(all[i]);
-    if (!runs || by_place.size() < 2) return {};
+    const std::size_t older = touches_.size() - newest.size();
+    for (std::size_t i = 0; i < newest.size(); ++i)
+        by_place[touches_[older + i].place].push_back(newest[i]);
     std::vector<Way> ways;
     for (auto& [place, touches] : by_place) {
         const double own = evidence(touches);
         ways.push_back({{place}, std::move(touches), own});
     }
     return ways;
+}
+
+/// Is the area used now as the touches of earlier phases have it: by all touches since, or at one place?
+bool Touches::goes_on(std::span<const Touch> all, const Evidence& evidence) const {
+    const std::span<const Touch> earlier = all.first(earlier_), since = all.subspan(earlier_);
+    if (std::min(earlier.size(), since.size()) < tuning::telling_touches) return true; // too few to tell
+    std::vector<Way> ways = way_of_each_place(since, evidence);
+    if (ways.size() > 1) ways.push_back({{}, {since.begin(), since.end()}, evidence(since)});
+    const double apart = evidence(earlier) + tuning::change_log_prior;
+    return std::ranges::any_of(ways, [&](Way& way) {
+        if (way.touches.size() < tuning::telling_touches) return false; // a few touches go with any
+        way.touches.insert(way.touches.end(), earlier.begin(), earlier.end());
+        return evidence(way.touches) >= way.evidence + apart;
+    });
 }
 
 double Touches::sum_of_evidence(std::span<const Way> ways) noexcept {
@@ -147,12 +159,14 @@ std::vector<std::uint32_t> Touches::leading_places(const Formulas& formulas, con
                                                    std::span<const std::uint32_t> before) const {
     invariant(shown.size() == touches_.size(), "all touches are shown");
     if (telling_places().size() < 2) return {};
+    if (earlier_is_over()) shown = shown.subspan(earlier_); // no placement helps what no longer runs
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
     const double together = evidence(shown);
     if (explains(together, shown.size())) return {}; // if a place differs, then by few touches
-    std::optional<std::vector<Way>> apart = way_of_each_place(shown, evidence);
-    if (!apart || sum_of_evidence(*apart) + tuning::change_log_prior <= together) return {};
-    std::vector<Way> all = joined(*std::move(apart), evidence);
+    std::vector<Way> apart = way_of_each_place(shown, evidence);
+    if (sum_of_evidence(apart) + tuning::change_log_prior <= together) return {};
+    std::vector<Way> all = joined(std::move(apart), evidence);
+    if (all.empty()) return {};
     // How much better a way's touches are explained than if any node made any of them: where all nodes use
     // all pages no placement helps, however many touches come from there.
     const double by_any_node = std::log(team.nodes());
@@ -175,6 +189,12 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
     if (touches_.size() < 2 * tuning::telling_touches) return false;
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
     const double together = evidence(shown);
+    const auto forget = [&](std::size_t old) {
+        touches_.erase(touches_.begin(), touches_.begin() + static_cast<std::ptrdiff_t>(old));
+        earlier_ -= std::min(earlier_, old);
+        return true;
+    };
+    if (earlier_is_over() && !goes_on(shown, evidence)) return forget(earlier_);
     std::optional<double> by_place; // the same of every split: made when it is first asked for
     // The newest 8, 16, 32, ... touches, as long as others are left. Whole iterations: the touches of one
     // come in the order of addresses, and its last ones tell of the area's end alone.
@@ -186,15 +206,8 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
         if (since + tuning::telling_touches > shown.size()) return false;
         const double apart = evidence(shown.first(shown.size() - since)) + evidence(shown.last(since));
         if (apart + tuning::change_log_prior <= together) continue;
-        if (!by_place) {
-            const std::optional<std::vector<Way>> ways = way_of_each_place(shown, evidence);
-            by_place = ways ? sum_of_evidence(*ways) : -infinity;
-        }
-        if (*by_place >= apart + tuning::change_log_prior) continue;
-        const std::size_t old = shown.size() - since;
-        touches_.erase(touches_.begin(), touches_.begin() + static_cast<std::ptrdiff_t>(old));
-        earlier_ -= std::min(earlier_, old);
-        return true;
+        if (!by_place) by_place = sum_of_evidence(way_of_each_place(shown, evidence));
+        if (*by_place < apart + tuning::change_log_prior) return forget(shown.size() - since);
     }
 }
 

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -70,8 +69,10 @@ class Touches {
         std::vector<Touch> touches;
         double evidence = 0;
     };
-    std::optional<std::vector<Way>> way_of_each_place(std::span<const Touch> all,
-                                                      const Evidence& evidence) const;
+    /// Does none of the places run any more that the touches of earlier phases come from?
+    bool earlier_is_over() const;
+    bool goes_on(std::span<const Touch> all, const Evidence& evidence) const;
+    std::vector<Way> way_of_each_place(std::span<const Touch> newest, const Evidence& evidence) const;
     static double sum_of_evidence(std::span<const Way> ways) noexcept;
     static std::vector<Way> joined(std::vector<Way> ways, const Evidence& evidence);
 

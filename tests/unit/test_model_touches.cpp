@@ -130,6 +130,47 @@ TEST(TouchesTest, PlacesThatUseAnAreaInWaysOfTheirOwnAreNoChange) {
     EXPECT_GT(alarms_without_places, seeds) << "the touches tell nothing of places";
 }
 
+/// As short loops on the begin of an array do, beside sweeps over all of it: scans of the kernel show now the
+/// one, now the other. What a place shows of a few pages again and again is no change of the others' owners.
+TEST(TouchesTest, AFewPagesThatOnePlaceUsesInItsWayAreNoChangeOfOwners) {
+    constexpr std::uint64_t few_pages = 50;
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    const Prior prior(formulas);
+    int alarms = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        std::mt19937_64 random(seed);
+        Touches touches;
+        const auto sweep = [&](std::uint32_t iteration, std::uint32_t place, std::uint64_t end) {
+            for (std::uint64_t page = 0; page < end; ++page)
+                touches.add({{page, static_cast<std::uint32_t>(4 * page / few_pages)}, iteration, 0, place},
+                            few_pages);
+        };
+        const auto begin = [&](std::uint32_t iteration) { // each thread a page and a bit
+            for (std::uint32_t page = 0; page < 5; ++page)
+                touches.add({{page, std::min(page - (page > 0 && random() % 4 == 0), 3u)}, iteration, 0, 3},
+                            few_pages);
+        };
+        const auto follow = [&](std::uint32_t iteration) {
+            alarms += touches.follow_change(formulas, team, few_pages, prior, seen_at(touches, iteration));
+        };
+        sweep(0, 0, 11); // of the program's begin
+        touches.begin_phase();
+        sweep(34, 1, 50);
+        begin(34);
+        follow(34);
+        begin(38);
+        follow(38);
+        sweep(41, 2, 40);
+        follow(41);
+        for (const std::uint32_t iteration : {42, 44}) {
+            begin(iteration);
+            follow(iteration);
+        }
+    }
+    EXPECT_EQ(alarms, 0);
+}
+
 /// No tiles are made of them.
 TEST(TouchesTest, OfPlacesThatUseAnAreaInWaysOfTheirOwnOneLeads) {
     const Setting setting;
@@ -213,6 +254,7 @@ TEST(TouchesTest, AnotherPhaseOfTheProgramIsNoticedAlthoughItsPlacesAreOthers) {
         for (const std::uint32_t iteration : {2, 3, 4})
             touch(touches, block(8, 2), 8, iteration, random, 2);
         EXPECT_TRUE(setting.follow(touches)) << seed;
+        EXPECT_EQ(touches.size(), 24u) << "all of the phase, and nothing else";
     }
 }
 
