@@ -182,6 +182,7 @@ class Belief {
     };
     void by_distribution(std::uint64_t page, Prospect& out) const;
     void add_page_alone(std::uint64_t page, Node home, Prospect& out) const;
+    bool has_part_of(std::uint64_t page, Node node) const;
     void follow_lead(std::size_t node, int lead, Prospect& out) const;
     double trust_in_neighbours(const Users& users) const;
     void keep_contradicting(Users& users) const;

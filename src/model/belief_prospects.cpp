@@ -245,7 +245,7 @@ void Belief::add_page_alone(std::uint64_t page, Node home, Prospect& out) const 
     const auto nodes = static_cast<std::size_t>(team_.nodes());
     const Around around(seen_, page);
     const bool was_seen = around.own != unknown_node;
-    const bool leads = around.lead > 1 && out.hardly_expects(around.own);
+    const bool leads = around.lead > 1 && out.hardly_expects(around.own) && !has_part_of(page, around.own);
     const Node beside = around.alike();
     const double trust = beside == unknown_node ? 0 : neighbours_;
     for (std::size_t n = 0; n < nodes; ++n) {
@@ -271,6 +271,21 @@ void Belief::add_page_alone(std::uint64_t page, Node home, Prospect& out) const 
     }
     if (leads) follow_lead(static_cast<std::size_t>(around.own), around.lead, out);
     out.known = std::max(known_, *std::ranges::max_element(out.local));
+}
+
+/// Is a part of the page the node's, by a formula that may be true? Of the threads that share a page always
+/// the same one may come first, for a few bytes of it.
+bool Belief::has_part_of(std::uint64_t page, Node node) const {
+    constexpr float last_byte = 1 - 1e-4F;
+    return std::ranges::any_of(alive_, [&](const Alive& alive) {
+        if (alive.share < tuning::border_share) return false;
+        return std::ranges::any_of(std::array{0.0F, last_byte}, [&](float within) {
+            const Touch end{.page = page, .within = within};
+            const Place here =
+                formulas_.place(alive.formula, extent_.size(), position(alive.formula, end), 0);
+            return team_.node(formulas_.owner(alive.formula, static_cast<int>(here.block))) == node;
+        });
+    });
 }
 
 /// A page whose touches came from one node by so many more is that node's, whatever distributions say: each
@@ -354,7 +369,7 @@ void Belief::keep_contradicting(Users& users) const {
         }
         if (prospect.best[static_cast<std::size_t>(user.node)] > tuning::certain) return true;
         by_distribution(user.page, prospect); // near borders pages of a stretch differ
-        return !prospect.hardly_expects(user.node);
+        return !prospect.hardly_expects(user.node) || has_part_of(user.page, user.node);
     });
 }
 

@@ -224,6 +224,33 @@ TEST(BeliefTest, APageWhoseTouchesComeFromAnotherNodeAgainAndAgainIsThatNodes) {
     EXPECT_EQ(nodes_of(*believe(8, {250, 750})), (Nodes{0, 0, 0, 3}));
 }
 
+/// The allocator's header shifts an array by 16 bytes, which the thread before has of each block's first
+/// page: in a pipeline it comes first, whenever the page is looked at.
+TEST(BeliefTest, APageIsNotItsFirstTouchersBecauseThatHasAFewBytesOfIt) {
+    constexpr std::uint64_t pages = 1001;
+    constexpr float header = 16.0F / 4096;
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    std::vector<Touch> touches;
+    Users users;
+    for (std::uint64_t page = 0; page < pages; ++page) {
+        const auto owner = static_cast<std::uint32_t>(std::min(page * 4 / (pages - 1), std::uint64_t{3}));
+        const bool is_cut = page > 0 && page % 250 == 0 && page < pages - 1;
+        const std::uint32_t first = owner - is_cut;
+        if (page % 16 == 0 || is_cut) touches.push_back({page, first, 0, false, 0});
+        if (is_cut) touches.push_back({page, owner, 0, false, header});
+        users.push_back({page, static_cast<Node>(page == 252 ? 0 : first), 8});
+    }
+    Belief belief(formulas, team, Extent(pages, header, pages - 1), touches, Prior(formulas));
+    belief.know_users(std::move(users), {900, 10});
+    EXPECT_EQ(likeliest_node(belief, 249), 0);
+    EXPECT_EQ(likeliest_node(belief, 250), 1);
+    EXPECT_EQ(likeliest_node(belief, 251), 1);
+    EXPECT_EQ(likeliest_node(belief, 252), 0) << "nobody expects it there: it is that node's own";
+    EXPECT_EQ(likeliest_node(belief, 500), 2);
+    EXPECT_EQ(likeliest_node(belief, 750), 3);
+}
+
 TEST(BeliefTest, EachPageOfNoPatternIsKnownAloneOnly) {
     const Team team = Team::packed(4, 4);
     const Formulas formulas(4);
