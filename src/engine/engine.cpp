@@ -528,7 +528,7 @@ void Engine::estimate_traffic() {
 }
 
 double Engine::touches_in_round(const WatchedArea& area) const {
-    return area.touches_in_iteration * std::max(1u, round_iterations_);
+    return area.touches_in_iteration * round_iterations();
 }
 
 double Engine::traffic(const WatchedArea& area) const {
@@ -547,7 +547,7 @@ policy::TouchModel Engine::touch_model(const WatchedArea& area) const {
 
 double Engine::traffic_ns(const WatchedArea& area) const {
     const double touches = static_cast<double>(area.there().size()) * area.touches_in_iteration;
-    const double region_ns = 1e9 * round_region_seconds_ / std::max(1u, round_iterations_);
+    const double region_ns = 1e9 * round_region_seconds_ / round_iterations();
     return touch_model(area).excess_ns(static_cast<std::uint64_t>(touches), guard_.costs(), region_ns);
 }
 

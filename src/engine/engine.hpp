@@ -198,6 +198,8 @@ class Engine final : public phases::Listener {
     bool is_guess() const noexcept { return basis_ == Basis::guess; }
     /// References are all misses there are (ReferenceSource::counts_misses).
     bool counts_misses() const noexcept { return source_ && source_->counts_misses(); }
+    /// Iterations that ended since the last decision.
+    std::uint32_t round_iterations() const noexcept { return std::max(1u, round_iterations_); }
     /// Seconds that regions took since the last decision.
     double region_seconds() const noexcept { return round_region_seconds_; }
     int threads() const noexcept { return threads_; }

@@ -16,6 +16,7 @@
 #include "record/record.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -31,6 +32,7 @@ class Iterative final : public Mechanism {
           threshold_(option_number(Option::threshold)) {}
     const char* name() const noexcept override { return moves_ ? "iterative" : "observe"; }
     void iteration_observed(Engine& engine, bool check) override;
+    void iteration_begins(Engine& engine) override;
     bool places_allocations() const noexcept override { return moves_; }
     void process_ends(Engine& engine) override;
 
@@ -39,16 +41,21 @@ class Iterative final : public Mechanism {
     struct Decision : Judgement {
         std::uint64_t wanted = 0; ///< granules that are to move
         bool moves_now = false;
+        double each_ns = 0;        ///< what an iteration costs more while they do not
+        std::uint32_t charged = 0; ///< the guard, up to this iteration
+        double lacking_ns = 0;     ///< Guard::lacking_ns
     };
     bool learn(Engine& engine, const std::vector<WatchedArea*>& areas);
-    Decision decide(Engine& engine, WatchedArea& area, std::uint64_t looks);
+    Decision decide(Engine& engine, WatchedArea& area, std::uint64_t looks, bool ended);
     static void record_decision(Engine& engine, const Decision& decision, std::uint64_t calls,
                                 bool permitted);
     void move(Engine& engine, const Decision& decision, double deadline);
+    void carry_out(Engine& engine, std::vector<Decision>& decisions);
 
     bool moves_, guarded_;
-    /// What has waited since the last round, by area: nothing new was learnt of most of it.
-    std::unordered_map<std::uint32_t, Judgement> waiting_;
+    /// What has waited since the last decision, by area: nothing new was learnt of most of it.
+    std::unordered_map<std::uint32_t, Decision> waiting_;
+    std::uint32_t due_ = 0;        ///< the iteration in which the first of it will have paid for its move
     std::uint32_t placements_ = 0; ///< Engine::placements() then
     Learner learner_;
     double threshold_;
@@ -133,27 +140,36 @@ void Iterative::record_decision(Engine& engine, const Decision& decision, std::u
                                      .permitted = permitted});
 }
 
-/// Judges an area, charges the guard with what is misplaced, and asks it.
-Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::uint64_t looks) {
+/// Judges an area, charges the guard with what is misplaced, and asks it. ended: a round has, of which the
+/// references were counted.
+Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::uint64_t looks, bool ended) {
     const auto before = waiting_.find(area.id);
-    const bool holds = before != waiting_.end() && before->second.holds(area);
-    Decision decision{holds ? before->second : judge(engine, area, looks, threshold_), 0, false};
+    const bool waits = before != waiting_.end(), holds = waits && before->second.holds(area);
+    Decision decision{holds ? before->second : judge(engine, area, looks, threshold_)};
     if (decision.held > border_share * decision.considered && area.learnt.may_know_better()) {
         area.learnt.forget_departures(area.granules);
         static_cast<Judgement&>(decision) = judge(engine, area, looks, threshold_);
     }
     decision.wanted = area.left_alone() ? 0 : static_cast<std::uint64_t>(decision.misplaced + 0.5);
-    const double remote_ns = remote_cost(engine, decision);
-    area.remote_misses = 0;
-    engine.guard().accumulate(area.id, remote_ns);
-    area.worth_nothing = decision.wanted > 0 && remote_ns <= 0;
+    // It went on costing at rest, too, where nothing is seen.
+    const std::uint32_t round = ended ? engine.round_iterations() : 0;
+    const std::uint32_t since = waits ? engine.iteration() - before->second.charged : round;
+    const std::uint32_t seen = std::min(since, round);
+    const double before_ns = waits ? before->second.each_ns : 0;
+    decision.each_ns = ended ? remote_cost(engine, decision) / round : before_ns;
+    decision.charged = engine.iteration();
+    if (ended) area.remote_misses = 0;
+    engine.guard().accumulate(area.id, decision.each_ns * seen + before_ns * (since - seen));
+    area.worth_nothing = decision.wanted > 0 && decision.each_ns <= 0;
     const std::uint64_t pages_each = std::max<std::uint64_t>(1, area.granule / page_bytes());
     const std::uint64_t more_looks = decision.looks - std::min(decision.looks, 2 * decision.wanted);
     const std::uint64_t pages = decision.wanted * pages_each +
                                 static_cast<std::uint64_t>(look_share * static_cast<double>(more_looks));
     const std::uint64_t calls = 1 + decision.wanted / 512;
-    const bool permitted =
-        decision.wanted == 0 || !guarded_ || engine.guard().permits(area.id, pages, calls, area.base_pages());
+    decision.lacking_ns = decision.wanted > 0 && guarded_
+                              ? engine.guard().lacking_ns(area.id, pages, calls, area.base_pages())
+                              : 0;
+    const bool permitted = decision.lacking_ns <= 0;
     area.waiting = moves_ && decision.wanted > 0; // until it has moved
     decision.moves_now = moves_ && ((decision.wanted > 0 && permitted) || area.refused.waiting() > 0);
     record_decision(engine, decision, calls, permitted);
@@ -187,6 +203,47 @@ bool Iterative::learn(Engine& engine, const std::vector<WatchedArea*>& areas) {
     return changed;
 }
 
+/// Moves what may move now. What may not waits.
+void Iterative::carry_out(Engine& engine, std::vector<Decision>& decisions) {
+    // Where remote accesses have cost most comes first: a pause that ends early has then done the most.
+    std::ranges::stable_sort(decisions, std::greater<>(), [&](const Decision& decision) {
+        return engine.guard().accumulated_ns(decision.area->id);
+    });
+    // What inferring took is limited for itself (Engine::may_infer), and takes nothing from moving.
+    const double deadline = record::now() + longest_pause;
+    bool rest_waits = false;
+    waiting_.clear();
+    double due = std::numeric_limits<std::uint32_t>::max();
+    for (const Decision& decision : decisions) {
+        if (!decision.moves_now) {
+            if (!decision.area->waiting) continue;
+            waiting_.emplace(decision.area->id, decision);
+            if (decision.each_ns > 0)
+                due = std::min(due, engine.iteration() + 1 + decision.lacking_ns / decision.each_ns);
+            continue;
+        }
+        if (record::now() < deadline) move(engine, decision, deadline);
+        rest_waits |= decision.area->waiting;
+    }
+    due_ = static_cast<std::uint32_t>(due);
+    engine.let_moves_wait(rest_waits);
+}
+
+/// Within a round and at rest nothing is learnt, but what lies elsewhere than it belongs goes on costing.
+void Iterative::iteration_begins(Engine& engine) {
+    if (waiting_.empty() || engine.iteration() < due_) return;
+    if (placements_ != engine.placements()) return; // the next decision looks where pages are
+    engine.take_in();                               // pages of a window cannot be moved
+    Statistics& statistics = engine.statistics();
+    const double elsewhere = record::now() - statistics.moving;
+    std::vector<Decision> decisions;
+    for (const auto& area : engine.watch().areas())
+        if (waiting_.contains(area->id) && area->learnt.is_of(area->there().size()))
+            decisions.push_back(decide(engine, *area, most_looks, false));
+    carry_out(engine, decisions);
+    statistics.deciding += record::now() - statistics.moving - elsewhere;
+}
+
 void Iterative::iteration_observed(Engine& engine, bool check) {
     const double inferring = thread_seconds();
     engine.team().update(engine.kernel(), engine.helper_thread());
@@ -216,7 +273,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     decisions.reserve(areas.size());
     if (std::exchange(placements_, engine.placements()) != engine.placements()) waiting_.clear();
     for (WatchedArea* area : areas) {
-        decisions.push_back(decide(engine, *area, looks));
+        decisions.push_back(decide(engine, *area, looks, true));
         const Decision& decision = decisions.back();
         considered += static_cast<std::uint64_t>(decision.considered);
         // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
@@ -235,24 +292,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         if ((unknown && question_pays(engine, *area)) || area->refused.waiting() > 0)
             unseen += area->there().size();
     }
-    // Where remote accesses have cost most comes first: a pause that ends early has then done the most.
-    std::ranges::stable_sort(decisions, std::greater<>(), [&](const Decision& decision) {
-        return engine.guard().accumulated_ns(decision.area->id);
-    });
     engine.statistics().inferring += thread_seconds() - inferring;
-    // What inferring took is limited for itself (Engine::may_infer), and takes nothing from moving.
-    const double deadline = record::now() + longest_pause;
-    bool rest_waits = false;
-    waiting_.clear();
-    for (const Decision& decision : decisions) {
-        if (!decision.moves_now) {
-            if (decision.area->waiting) waiting_.emplace(decision.area->id, decision);
-            continue;
-        }
-        if (record::now() < deadline) move(engine, decision, deadline);
-        rest_waits |= decision.area->waiting;
-    }
-    engine.let_moves_wait(rest_waits);
+    carry_out(engine, decisions);
     if (check) {
         engine.stability().checked(any_changed);
         return;

@@ -17,12 +17,13 @@ void Guard::accumulate(AreaId area, double excess_ns) {
     account.remote_ns = std::max(account.remote_ns + excess_ns, 0.0);
 }
 
-bool Guard::permits(AreaId area, std::uint64_t pages, std::uint64_t calls,
-                    std::uint64_t pages_of_area) const {
-    if (pages == 0) return true;
+double Guard::lacking_ns(AreaId area, std::uint64_t pages, std::uint64_t calls,
+                         std::uint64_t pages_of_area) const {
+    if (pages == 0) return 0;
     const Account account = area < accounts_.size() ? accounts_[area] : Account{};
     const bool first = account.moved + pages <= pages_of_area;
-    return account.remote_ns * (first ? model::tuning::advance : 1) >= costs_.move_ns(pages, calls);
+    const double price = costs_.move_ns(pages, calls) / (first ? model::tuning::advance : 1);
+    return std::max(price - account.remote_ns, 0.0);
 }
 
 void Guard::moved(AreaId area, std::uint64_t pages, std::uint64_t calls, bool whole) {

@@ -39,10 +39,15 @@ class Guard {
         accumulate(area, model.excess_ns(remote_touches, costs_, region_ns));
     }
 
-    // May so many pages of the area be moved now (in so many calls)? A move of nothing is always permitted.
-    // In advance where no page of the area, which has so many, need have moved twice then.
+    // What remote accesses to the area must still cost before so many pages of it may be moved (in so many
+    // calls), in nanoseconds; 0: now, as a move of nothing always may. In advance where no page of the area,
+    // which has so many, need have moved twice then.
+    double lacking_ns(AreaId area, std::uint64_t pages, std::uint64_t calls = 1,
+                      std::uint64_t pages_of_area = 0) const;
     bool permits(AreaId area, std::uint64_t pages, std::uint64_t calls = 1,
-                 std::uint64_t pages_of_area = 0) const;
+                 std::uint64_t pages_of_area = 0) const {
+        return lacking_ns(area, pages, calls, pages_of_area) <= 0;
+    }
     // The move was made: its cost is taken off the account, and after a whole move (nothing left to do) it
     // starts anew.
     void moved(AreaId area, std::uint64_t pages, std::uint64_t calls = 1, bool whole = true);

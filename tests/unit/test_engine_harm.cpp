@@ -168,6 +168,25 @@ TEST_F(EngineTest, APartThatSomebodyElseMovesAtRestComesHome) {
     EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
 }
 
+/// So few pages that the engine comes to rest although they lie elsewhere than they belong: each iteration
+/// costs a little, at rest, too.
+TEST_F(EngineTest, AFewPagesMoveOnceRemoteAccessesHavePaidForItAtRestToo) {
+    const std::string costs = std::string(::testing::TempDir()) + "slow." + std::to_string(::getpid());
+    std::ofstream(costs) << "local_ns = 100\nremote_ns = 200\nmove_call_us = 100\nmove_page_us = 200\n";
+    const Variable stated("HOMING_COSTS", costs.c_str());
+    Program program(256);
+    program.initialise(program.block());
+    program.simulated.place(program.part(70, 72), 3);
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+    EXPECT_EQ(program.simulated.pages_moved(), 0u) << "a move costs as much as some 250 iterations";
+    program.iterate(400, program.block());
+    EXPECT_EQ(program.right(program.block()), program.pages());
+    EXPECT_EQ(program.simulated.pages_moved(), 2u);
+    std::remove(costs.c_str());
+}
+
 TEST_F(EngineTest, WhatIsDecidedSlowlyIsMovedAllTheSame) {
     Program program(4096);
     program.simulated.touch_all(program.range, 0);
