@@ -14,7 +14,7 @@ using namespace model::tuning;
 /// The node on which a page is likelier than not to belong, whoever touches it first; unknown_node: none.
 model::Node certain_home(const model::Belief& belief, std::uint64_t page, model::Prospect& prospect) {
     belief.prospect(page, model::unknown_node, prospect);
-    if (model::is_spread(prospect)) return model::unknown_node;
+    if (model::is_spread(prospect) || prospect.is_beyond) return model::unknown_node;
     const auto best = std::ranges::max_element(prospect.best);
     return *best >= least_lead ? static_cast<model::Node>(best - prospect.best.begin()) : model::unknown_node;
 }

@@ -77,7 +77,8 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
         }
         const auto at = static_cast<std::size_t>(to == unknown_node ? home : to);
         then[at] += weight;
-        ignorance += std::max(prospect.known - prospect.local[at], 0.0);
+        // Pages that none was touched near to, for all that were: it does not pay to ask for them.
+        if (!prospect.is_beyond) ignorance += std::max(prospect.known - prospect.local[at], 0.0);
         if (to == unknown_node) continue;
         astray.push_back({granules[i], home, to});
         judgement.misplaced += weight;

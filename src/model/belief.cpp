@@ -2,6 +2,7 @@
 
 #include "base/invariant.hpp"
 
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -90,7 +91,24 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
     for (Runs& runs : runs_)
         runs.chain.look_back();
     prepare_formulas();
+    find_part(sorted);
     find_breaks();
+}
+
+/// So many touches would hardly all lie in so small a part of the area if it were used alike: they tell of
+/// that part, and of as much beside it as lies between two of them. (A short loop over an array's begin; a
+/// scan of the kernel that has not come further.)
+void Belief::find_part(std::span<const Touch> sorted) {
+    part_end_ = pages();
+    if (sorted.size() < 2) return;
+    const std::uint64_t first = sorted.front().page, end = sorted.back().page + 1;
+    const double share = static_cast<double>(end - first) / static_cast<double>(pages());
+    const auto count = static_cast<double>(sorted.size());
+    const double by_chance = (count - (count - 1) * share) * std::pow(share, count - 1);
+    if (by_chance >= tuning::negligible_part) return;
+    const std::uint64_t gap = (end - first) / (sorted.size() - 1);
+    part_ = first - std::min(first, gap);
+    part_end_ = std::min(end + gap, pages());
 }
 
 void Belief::normalise(Joint& joint) {

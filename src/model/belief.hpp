@@ -41,6 +41,8 @@ struct Prospect {
     /// What a node's best and local gain where the page lies there: the share of HOME that is not its
     /// neighbours'. In `best` and `local` already where the home was told.
     double of_home = 0, local_of_home = 0;
+    /// Is it outside of the part of the area that the touches tell of? Then it stays where it is.
+    bool is_beyond = false;
 
     /// Are touches from there hardly expected, beside those from its best node? (Neighbours of a border may
     /// come first, again and again, to pages that their owner uses most.)
@@ -180,6 +182,7 @@ class Belief {
         double share;
         bool spread;
     };
+    void find_part(std::span<const Touch> sorted);
     void by_distribution(std::uint64_t page, Prospect& out) const;
     void add_page_alone(std::uint64_t page, Node home, Prospect& out) const;
     bool has_part_of(std::uint64_t page, Node node) const;
@@ -249,7 +252,8 @@ class Belief {
     };
     std::vector<Seen> touches_; ///< where that of the page is known
     double home_ = 0, home_by_owner_ = 0;
-    double known_ = 0; ///< Prospect::known
+    double known_ = 0;                      ///< Prospect::known
+    std::uint64_t part_ = 0, part_end_ = 0; ///< [part_, part_end_): the pages that the touches tell of
     std::unique_ptr<Belief> other_;
     double other_share_ = 0;
     std::vector<std::uint64_t> breaks_; ///< first pages behind which runs or single pages differ, ascending

@@ -222,6 +222,7 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
 void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
     by_distribution(page, out);
     add_page_alone(page, home, out);
+    out.is_beyond = page < part_ || page >= part_end_;
     if (!other_) return;
     Prospect others;
     other_->prospect(page, home, others);
@@ -402,6 +403,8 @@ void Belief::find_breaks() {
     double runs = 0;
     for (const Runs& one : runs_)
         runs += one.share;
+    breaks_.push_back(part_);
+    breaks_.push_back(part_end_);
     if (none_ > tuning::negligible_share) break_at_seen();
     if (runs > tuning::negligible_share)
         for (const auto& [first, end] : gaps_between(seen_))

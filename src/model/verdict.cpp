@@ -6,7 +6,7 @@
 namespace homing::model {
 
 Node better_home(const Prospect& prospect, Node home, double threshold) {
-    if (home < 0) return unknown_node;
+    if (home < 0 || prospect.is_beyond) return unknown_node;
     const auto here = static_cast<std::size_t>(home);
     const auto best =
         static_cast<std::size_t>(std::ranges::max_element(prospect.best) - prospect.best.begin());
@@ -17,7 +17,7 @@ Node better_home(const Prospect& prospect, Node home, double threshold) {
     return likelier && criterion ? static_cast<Node>(best) : unknown_node;
 }
 
-bool is_spread(const Prospect& prospect) { return prospect.spread > tuning::certain; }
+bool is_spread(const Prospect& prospect) { return prospect.spread > tuning::certain && !prospect.is_beyond; }
 
 void for_each_wish(const Belief& belief, std::uint64_t first, double threshold,
                    const std::function<bool(const Wish&)>& visit) {

@@ -251,6 +251,40 @@ TEST(BeliefTest, APageIsNotItsFirstTouchersBecauseThatHasAFewBytesOfIt) {
     EXPECT_EQ(likeliest_node(belief, 750), 3);
 }
 
+/// A short loop goes over the array's begin, a page a thread; nothing was seen of the rest yet.
+TEST(BeliefTest, TouchesOfASmallPartOfAnAreaTellOfThatPartAlone) {
+    constexpr std::uint64_t pages = 50;
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    std::vector<Touch> touches;
+    const auto moved = [&](bool by_wishes) {
+        const Belief belief(formulas, team, pages, touches, Prior(formulas));
+        std::size_t beyond = 0;
+        Prospect prospect;
+        for (std::uint64_t page = 7; page < pages; ++page) {
+            belief.prospect(page, 0, prospect);
+            beyond += better_home(prospect, 0) != unknown_node;
+        }
+        if (!by_wishes) return beyond;
+        beyond = 0;
+        for_each_wish(belief, 0, 0, [&](const Wish& wish) {
+            beyond += wish.pages.end > 7 ? wish.pages.end - std::max(wish.pages.first, std::uint64_t{7}) : 0;
+            return true;
+        });
+        return beyond;
+    };
+    for (const int round : {0, 1})
+        for (std::uint64_t page = 0; page < 5; ++page)
+            touches.push_back(
+                {page, static_cast<std::uint32_t>(page % 4), static_cast<std::uint32_t>(round)});
+    EXPECT_EQ(moved(false), 0u);
+    EXPECT_EQ(moved(true), 0u);
+    touches.push_back({29, 1, 0}); // the same touches, and some of all of it
+    touches.push_back({49, 1, 0});
+    EXPECT_GT(moved(false), 20u);
+    EXPECT_GT(moved(true), 20u);
+}
+
 TEST(BeliefTest, EachPageOfNoPatternIsKnownAloneOnly) {
     const Team team = Team::packed(4, 4);
     const Formulas formulas(4);
