@@ -43,6 +43,7 @@ class Iterative final : public Mechanism {
         bool moves_now = false;
         double each_ns = 0;        ///< what an iteration costs more while they do not
         std::uint32_t charged = 0; ///< the guard, up to this iteration
+        std::uint64_t kind = 0;    ///< of these iterations (Engine::iteration_kind)
         double lacking_ns = 0;     ///< Guard::lacking_ns
     };
     bool learn(Engine& engine, const std::vector<WatchedArea*>& areas);
@@ -155,9 +156,11 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::ui
     const std::uint32_t round = ended ? engine.round_iterations() : 0;
     const std::uint32_t since = waits ? engine.iteration() - before->second.charged : round;
     const std::uint32_t seen = std::min(since, round);
-    const double before_ns = waits ? before->second.each_ns : 0;
+    const bool alike = waits && before->second.kind == engine.iteration_kind();
+    const double before_ns = alike ? before->second.each_ns : 0;
     decision.each_ns = ended ? remote_cost(engine, decision) / round : before_ns;
     decision.charged = engine.iteration();
+    decision.kind = engine.iteration_kind();
     if (ended) area.remote_misses = 0;
     engine.guard().accumulate(area.id, decision.each_ns * seen + before_ns * (since - seen));
     area.worth_nothing = decision.wanted > 0 && decision.each_ns <= 0;
