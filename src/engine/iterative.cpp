@@ -58,6 +58,7 @@ class Iterative final : public Mechanism {
     std::unordered_map<std::uint32_t, Decision> waiting_;
     std::uint32_t due_ = 0;        ///< the iteration in which the first of it will have paid for its move
     std::uint32_t placements_ = 0; ///< Engine::placements() then
+    std::uint32_t guessed_ = 0;    ///< one after the newest iteration that was a guess
     Learner learner_;
     double threshold_;
     std::uint32_t idle_ = 0;
@@ -151,7 +152,10 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::ui
         area.learnt.forget_departures(area.granules);
         static_cast<Judgement&>(decision) = judge(engine, area, looks, threshold_);
     }
-    decision.wanted = area.left_alone() ? 0 : static_cast<std::uint64_t>(decision.misplaced + 0.5);
+    // What serial code does before an iteration is known may be the last step of initialisation.
+    const bool may_be_over = area.learnt.touches.are_serial_before(guessed_);
+    decision.wanted =
+        area.left_alone() || may_be_over ? 0 : static_cast<std::uint64_t>(decision.misplaced + 0.5);
     // It went on costing at rest, too, where nothing is seen.
     const std::uint32_t round = ended ? engine.round_iterations() : 0;
     const std::uint32_t since = waits ? engine.iteration() - before->second.charged : round;
@@ -248,6 +252,7 @@ void Iterative::iteration_begins(Engine& engine) {
 }
 
 void Iterative::iteration_observed(Engine& engine, bool check) {
+    if (engine.is_guess()) guessed_ = engine.iteration() + 1;
     const double inferring = thread_seconds();
     engine.team().update(engine.kernel(), engine.helper_thread());
     std::vector<WatchedArea*> areas;

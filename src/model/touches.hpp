@@ -9,6 +9,7 @@
 
 #include "model/belief.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -58,6 +59,11 @@ class Touches {
     std::span<const SeenTouch> at(std::uint32_t iteration);
     std::size_t size() const noexcept { return touches_.size(); }
     bool empty() const noexcept { return touches_.empty(); }
+    /// Did they all come from serial code, before this iteration?
+    bool are_serial_before(std::uint32_t iteration) const noexcept {
+        return newest() < iteration &&
+               std::ranges::all_of(touches_, [](const SeenTouch& touch) { return touch.place == nowhere; });
+    }
     /// The iteration of the newest one, 0 where there is none.
     std::uint32_t newest() const noexcept { return touches_.empty() ? 0 : touches_.back().iteration; }
 

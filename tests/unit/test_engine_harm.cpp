@@ -187,6 +187,27 @@ TEST_F(EngineTest, AFewPagesMoveOnceRemoteAccessesHavePaidForItAtRestToo) {
     std::remove(costs.c_str());
 }
 
+/// Each thread has its part of an array that serial code clears once more before the iterations begin.
+TEST_F(EngineTest, ASerialPassBeforeTheFirstIterationMovesNothing) {
+    Program program(2048);
+    program.initialise(program.block());
+    HookServices services;
+    services.keeps_windows_in_regions = []() noexcept -> const char* { return nullptr; };
+    program.engine = std::make_unique<Engine>(program.kernel, machine_of(nodes, 1 << 16), services);
+    ASSERT_TRUE(program.engine->start());
+    for (Address function = 0x9000; function < 0x9008; ++function) { // regions that do not come again
+        program.engine->region_begin(function);
+        simulated_seconds += 1e-2; // in which it does something else
+        program.engine->region_end();
+        for (std::size_t page = 0; page < program.pages(); ++page)
+            program.touch(page, 0);
+    }
+    EXPECT_EQ(program.simulated.pages_moved(), 0u);
+    program.iterate(60, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
+    EXPECT_EQ(program.stuck, 0u);
+}
+
 TEST_F(EngineTest, WhatIsDecidedSlowlyIsMovedAllTheSame) {
     Program program(4096);
     program.simulated.touch_all(program.range, 0);
