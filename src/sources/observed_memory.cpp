@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
+#include <functional>
 
 namespace homing {
 namespace {
@@ -21,6 +21,8 @@ constexpr std::size_t chunks_at_once = 128;
 /// Mappings that policies may make of the process's memory: a sixteenth of the kernel's own limit
 /// (vm.max_map_count is 65,530 unless it was changed). Each takes a call of mbind: 2.6 us.
 constexpr std::size_t most_mappings = 4096;
+/// Ranges that are observed, the largest: each makes two mappings at least, its own and the one behind it.
+constexpr std::size_t most_ranges = most_mappings / 2;
 /// Time for looking and binding, of all time; so much of it may be saved up, in seconds.
 constexpr double share_of_time = 0.01;
 constexpr double most_saved = 0.01;
@@ -48,6 +50,16 @@ Range whole_granules(Range range, std::size_t granule) noexcept {
 }
 
 Range longer(Range a, Range b) noexcept { return a.bytes() >= b.bytes() ? a : b; }
+
+std::vector<WatchedRange> largest(std::span<const WatchedRange> ranges) {
+    std::vector<WatchedRange> chosen(ranges.begin(), ranges.end());
+    if (chosen.size() <= most_ranges) return chosen;
+    const auto bytes = [](const WatchedRange& watched) { return watched.range.bytes(); };
+    std::ranges::stable_sort(chosen, std::greater<>(), bytes);
+    chosen.resize(most_ranges);
+    std::ranges::sort(chosen, {}, [](const WatchedRange& watched) { return watched.range.begin; });
+    return chosen;
+}
 
 /// The parts of a range that are left when those of `others` (ascending, disjoint) are taken out for which
 /// `is` holds.
@@ -103,12 +115,11 @@ std::string ObservedMemory::unavailable() {
     return {};
 }
 
-/// Pieces of 2 MiB, or larger ones so that they are not too many; borders inside the range are those of huge
-/// pages.
-void ObservedMemory::cut(const WatchedRange& watched) {
+/// Pieces of 2 MiB, or larger ones so that they are not more than so many; borders inside the range are those
+/// of huge pages.
+void ObservedMemory::cut(const WatchedRange& watched, std::size_t most) {
     const Range range = whole_granules(watched.range, watched.granule);
-    const std::size_t step =
-        std::max(huge_page_bytes, align_up(range.bytes() / pieces_of_range + 1, huge_page_bytes));
+    const std::size_t step = std::max(huge_page_bytes, align_up(range.bytes() / most + 1, huge_page_bytes));
     for (Address begin = range.begin; begin < range.end;) {
         const Address end =
             std::min(range.end, align_up(begin + 1, huge_page_bytes) + step - huge_page_bytes);
@@ -137,8 +148,9 @@ void ObservedMemory::keep_bound(std::span<const Piece> before) {
 bool ObservedMemory::assign(std::span<const WatchedRange> ranges) {
     const std::vector<Piece> before = std::move(pieces_);
     pieces_.clear();
-    for (const WatchedRange& watched : ranges)
-        cut(watched);
+    const std::vector<WatchedRange> observed = largest(ranges);
+    for (const WatchedRange& watched : observed)
+        cut(watched, std::min(pieces_of_range, most_mappings / observed.size()));
     keep_bound(before);
     piece_ = at_ = 0;
     looked_ = clock_seconds();

@@ -4,7 +4,8 @@
 // goes there as soon as two hint faults in a row come from that node (NPB-CPP SP class W, pages of 2 MiB
 // bound together: the kernel moved 912 of some 1,300 pages, and 20 % of the misses were remote where windows
 // come to 12 %). Each watched range is cut into pieces, and each piece into the runs of pages on one node;
-// where there are too many runs for the table of mappings, neighbours go together.
+// where there are too many runs for the table of mappings, neighbours go together, and of very many ranges
+// the largest are observed.
 //
 // Pages to come land where such a policy says, not where they would without us, and under the form that
 // kernels before 6.9 know a full node gets the program killed. So only memory is bound on which no access
@@ -73,7 +74,7 @@ class ObservedMemory {
     };
 
     MemoryPolicy policy_of(int node) const noexcept;
-    void cut(const WatchedRange& watched);
+    void cut(const WatchedRange& watched, std::size_t most);
     void keep_bound(std::span<const Piece> before);
     void notice_fork();
     void look_at_free_memory();

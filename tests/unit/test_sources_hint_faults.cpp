@@ -304,6 +304,35 @@ TEST_F(HintFaults, PagesInMoreRunsThanMappingsMayBeAreBoundInGroupsToTheNodeThat
     EXPECT_EQ(kernel.binds, 2);
 }
 
+TEST_F(HintFaults, OfMoreRangesThanMappingsMayBeTheLargestAreBound) {
+    if (!make(kernel).unavailable().empty()) GTEST_SKIP() << source->unavailable();
+    kernel.pretend_nodes = true; // no page is told: all lie on one node
+    constexpr std::size_t count = 5000, step = 8;
+    Memory memory(count * step * page_bytes());
+    memory.touch(0, memory.pages());
+    std::vector<WatchedRange> ranges; // of three pages, but for each fifth one: of four
+    for (std::size_t i = 0; i < count; ++i) {
+        const Address begin = memory.begin + i * step * page_bytes();
+        ranges.push_back({{begin, begin + (i % 5 == 0 ? 4 : 3) * page_bytes()}, page_bytes(), 0});
+    }
+    static double seconds = clock_seconds();
+    the_clock = []() noexcept { return seconds; };
+    ASSERT_TRUE(source->start(ranges));
+    seconds += 1; // of which looking takes no time: all is looked at
+    std::vector<Reference> references;
+    source->drain(references);
+    the_clock = monotonic_seconds;
+    const MemoryPolicy ours = observing(0);
+    std::size_t bound = 0, large = 0;
+    for (const WatchedRange& one : ranges)
+        if (kernel.policies[one.range.begin] == ours) {
+            ++bound;
+            large += one.range.bytes() == 4 * page_bytes();
+        }
+    EXPECT_LE(2 * bound, 4096u) << "mappings, two a range";
+    EXPECT_EQ(large, count / 5);
+}
+
 TEST_F(HintFaults, ArmedPagesThatOldKernelsDenyCountAsPopulated) {
     if (!make(kernel).unavailable().empty()) GTEST_SKIP() << source->unavailable();
     kernel.pretend_nodes = true; // and no page is told: ENOENT everywhere
