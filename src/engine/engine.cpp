@@ -40,6 +40,11 @@ void Engine::step_aside(const std::string& reason) noexcept {
     if (windows_) windows_->abandon();
     helper_.stop();
     allocation_plans().withdraw();
+    try {
+        if (sampled_) sampled_->stop();
+        policies_.clear_all();
+    } catch (...) { // no memory for that: at the end of the process, then
+    }
     record::message(record::Level::not_done, reason + ": it stepped aside");
     phases::step_aside();
 }

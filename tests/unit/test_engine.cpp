@@ -475,8 +475,9 @@ class BrokenSource final : public ReferenceSource {
     const char* name() const noexcept override { return "broken"; }
     std::string unavailable() override { return {}; }
     bool start(std::span<const WatchedRange>) override { return true; }
-    void stop() override {}
+    void stop() override { stopped = true; }
     void drain(std::vector<Reference>&) override { invariant(false, "a source tells what it saw"); }
+    static inline bool stopped = false;
 };
 
 TEST_F(EngineTest, ABrokenRuleMakesHomingStepAsideAndSayWhere) {
@@ -486,8 +487,12 @@ TEST_F(EngineTest, ABrokenRuleMakesHomingStepAsideAndSayWhere) {
         program.simulated.touch_all(program.range, 0);
         program.engine = std::make_unique<Engine>(program.kernel, machine_of(nodes, 1 << 16), HookServices{});
         if (!program.engine->start(std::make_unique<BrokenSource>())) std::_Exit(1);
+        PolicyKeeper& policies = program.engine->policies();
+        if (policies.own({&program.range, 1}, program.engine->machine().targets()).bytes == 0) std::_Exit(4);
         program.iterate(20, program.block());
         if (program.simulated.pages_moved() != 0 || program.simulated.protected_pages() != 0) std::_Exit(2);
+        // The rest of the run is as it would be without homing.
+        if (!BrokenSource::stopped || policies.bytes(PolicyKeeper::Layer::owned) != 0) std::_Exit(5);
         std::_Exit(record::messages(record::Level::not_done) > 0 ? 0 : 3);
     };
     ASSERT_EXIT(run(), ::testing::ExitedWithCode(0), "");
