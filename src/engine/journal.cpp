@@ -154,7 +154,6 @@ void Engine::abandon() noexcept {
     helper_.abandon();
     allocation_plans().withdraw(); // a child's own blocks are not those of the team
     if (windows_) windows_->abandon();
-    if (sampled_) sampled_->abandon();
 }
 
 void Engine::finish() noexcept {

@@ -40,7 +40,6 @@ class HintFaults final : public ReferenceSource, private SampleVisitor {
     /// Without the policy that keeps hint faults coming: under it, what we touch would go where we run.
     void pause() override { observed_.release(); }
     void drain(std::vector<Reference>& out) override;
-    void abandon() noexcept override;
     std::uint64_t lost() const noexcept override { return samplers_.statistics().lost; }
     std::string reason() const override { return observed_.reason().empty() ? refused_ : observed_.reason(); }
     bool scans() const noexcept override { return true; }
@@ -94,12 +93,6 @@ void HintFaults::stop() {
     pause();
     samplers_.close();
     watched_.clear();
-}
-
-void HintFaults::abandon() noexcept {
-    samplers_.abandon();
-    watched_.clear();
-    observed_.abandon();
 }
 
 void HintFaults::sample(std::size_t, const Sample& sample) {

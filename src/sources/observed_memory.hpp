@@ -44,8 +44,6 @@ class ObservedMemory {
     void look();
     /// Take the policy off everything; nothing is looked at until the next assign().
     void release();
-    /// In the child of a fork: forget.
-    void abandon() noexcept { pieces_.clear(); }
 
     /// Why something is not observed; the newest reason.
     const std::string& reason() const noexcept { return reason_; }

@@ -39,10 +39,6 @@ class Pmu final : public ReferenceSource, private SampleVisitor {
     std::uint64_t lost() const noexcept override { return lost_ + samplers_.statistics().lost; }
     std::string reason() const override { return reason_; }
     std::uint64_t unit() const noexcept override { return unit_; }
-    void abandon() noexcept override {
-        samplers_.abandon();
-        watched_.clear();
-    }
 
   private:
     void sample(std::size_t event, const Sample& sample) override;

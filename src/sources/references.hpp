@@ -56,10 +56,6 @@ class ReferenceSource {
     /// sampling period that it began with; others: 1 (a fault that was seen).
     virtual std::uint64_t unit() const noexcept { return 1; }
 
-    /// In the child of a fork: forget rings and the like, which do not exist there, without giving anything
-    /// back.
-    virtual void abandon() noexcept {}
-
     /// Samples lost (ring overruns, refused protections) since start.
     virtual std::uint64_t lost() const noexcept { return 0; }
     virtual std::string reason() const { return {}; }

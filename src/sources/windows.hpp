@@ -91,7 +91,7 @@ class Windows final : public ReferenceSource {
         if (filter_.may_hold(block)) release(block);
     }
     /// [any thread, signal] Everything back to normal now; the window counts as cut short.
-    void abandon() noexcept override;
+    void abandon() noexcept;
     /// [signal] abandon() because of a fault that is not ours. A program that takes so many of its own that
     /// they end window after window has no windows any more.
     void cut_short() noexcept;
