@@ -319,20 +319,24 @@ PolicyKeeper::Outcome PolicyKeeper::own(std::span<const Range> ranges, NodeSet a
 /// Without `mappings` (they could not be read) every piece counts as mapped.
 void PolicyKeeper::clear_one(unsigned which, Range range, const std::vector<MappedRange>* mappings,
                              Outcome& outcome) {
-    split_at_borders(range,
-                     mappings ? std::span<const MappedRange>(*mappings) : std::span<const MappedRange>());
-    auto mapping = mappings
-                       ? std::lower_bound(mappings->begin(), mappings->end(), range.begin,
-                                          [](const MappedRange& m, Address at) { return m.range.end <= at; })
-                       : std::vector<MappedRange>::const_iterator();
+    std::span<const MappedRange> known; // those of the range alone: there may be thousands of both
+    if (mappings) {
+        const auto first = std::ranges::partition_point(
+            *mappings, [&](const MappedRange& one) { return one.range.end <= range.begin; });
+        known = {first, std::partition_point(first, mappings->end(), [&](const MappedRange& one) {
+                     return one.range.begin < range.end;
+                 })};
+    }
+    split_at_borders(range, known);
+    auto mapping = known.begin();
     for (auto at = pieces_.lower_bound(range.begin); at != pieces_.end() && at->first < range.end;) {
         Piece& piece = at->second;
         const std::size_t bytes = piece.end - at->first;
         bool live = true;
         if (mappings) {
-            while (mapping != mappings->end() && mapping->range.end <= at->first)
+            while (mapping != known.end() && mapping->range.end <= at->first)
                 ++mapping;
-            live = mapping != mappings->end() && mapping->range.contains(at->first) && !mapping->shared;
+            live = mapping != known.end() && mapping->range.contains(at->first) && !mapping->shared;
         }
         MemoryPolicy read;
         const int unread = live ? kernel_.policy_at(at->first, read) : 0;
