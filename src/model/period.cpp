@@ -127,6 +127,22 @@ Step PeriodFinder::search(std::uint32_t id) {
     return follow(period, PeriodEvent::found);
 }
 
+// The next id of the period that is followed, or one that is not of it.
+Step PeriodFinder::go_on(std::uint32_t id) {
+    const bool begins = position_ == 0;
+    if (advance(id)) {
+        if (foreign_pending_) since_foreign_ = 1;
+        foreign_pending_ = false;
+        fast_ = settled_;
+        return {begins ? PeriodEvent::iteration_boundary : PeriodEvent::none, begins, period_};
+    }
+    if (!tolerates(id)) return break_off();
+    foreign_pending_ = true;
+    fast_ = false;
+    foreign_id_ = id;
+    return {PeriodEvent::none, false, period_};
+}
+
 // Follows a period on trial: a longer one may still replace it.
 Step PeriodFinder::challenge(std::uint32_t id) {
     const std::uint32_t longest = remember(id);
@@ -135,40 +151,17 @@ Step PeriodFinder::challenge(std::uint32_t id) {
         if (period > period_ && run_length(period) >= needed_run(period))
             return follow(period, PeriodEvent::upgraded);
     }
-    const bool begins = position_ == 0;
-    if (!advance(id)) {
-        if (!tolerates(id)) return break_off();
-        foreign_pending_ = true;
-        foreign_id_ = id;
-        return {PeriodEvent::none, false, period_};
-    }
-    if (foreign_pending_) {
-        foreign_pending_ = false;
-        since_foreign_ = 1;
-    }
-    if (++followed_ >= trial) settled_ = fast_ = true;
-    return {begins ? PeriodEvent::iteration_boundary : PeriodEvent::none, begins, period_};
+    const Step step = go_on(id);
+    if (period_ != 0 && !foreign_pending_ && ++followed_ >= trial) settled_ = fast_ = true;
+    return step;
 }
 
 Step PeriodFinder::push_slowly(std::uint32_t id) {
     if (period_ == 0) return search(id);
     if (!settled_) return challenge(id);
-    if (foreign_pending_) {
-        const bool begins = position_ == 0;
-        if (advance(id)) {
-            foreign_pending_ = false;
-            fast_ = true;
-            since_foreign_ = 1;
-            return {begins ? PeriodEvent::iteration_boundary : PeriodEvent::none, begins, period_};
-        }
-    } else if (tolerates(id)) {
-        foreign_pending_ = true;
-        fast_ = false;
-        foreign_id_ = id;
-        return {PeriodEvent::none, false, period_};
-    }
     const bool pending = foreign_pending_;
-    const Step step = break_off();
+    const Step step = go_on(id);
+    if (step.event != PeriodEvent::broken) return step;
     forget_history(); // it ends where the trial did
     if (pending) remember(foreign_id_);
     remember(id);

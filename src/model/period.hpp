@@ -99,6 +99,7 @@ class PeriodFinder {
   private:
     Step push_slowly(std::uint32_t id);
     Step search(std::uint32_t id);
+    Step go_on(std::uint32_t id);
     Step challenge(std::uint32_t id);
     Step break_off();
     bool advance(std::uint32_t id);
