@@ -35,8 +35,6 @@ template <typename Set> double jaccard(const Set& a, const Set& b) {
 
 } // namespace
 
-AnchorFinder::AnchorFinder() { reset(); }
-
 void AnchorFinder::reset() {
     oldest_ = size_ = 0;
     pushed_ = 0;

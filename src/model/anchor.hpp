@@ -14,9 +14,7 @@ class AnchorFinder {
   public:
     static constexpr std::uint32_t window = 2048;
     static constexpr int longest_gram = 4;
-    static constexpr std::uint32_t no_id = PeriodFinder::no_id;
 
-    AnchorFinder();
     Step push(std::uint32_t id);
 
     bool found() const { return gram_length_ > 0; }

@@ -77,11 +77,8 @@ const SpillShares& spill_shares() {
 /// What prospects need of the formulas, beside their shares. Those that are left over when all but a little
 /// is explained (they are sorted) are taken for sharp at their borders.
 void Belief::prepare_formulas() {
-    by_master_ = 0;
     double left = std::accumulate(alive_.begin(), alive_.end(), 0.0,
                                   [](double sum, const Alive& alive) { return sum + alive.share; });
-    blurred_ = 0;
-    orders_.clear();
     for (Alive& alive : alive_) {
         by_master_ += std::accumulate(alive.by_master.begin(), alive.by_master.end(), 0.0);
         alive.by_any_owner = std::accumulate(alive.by_owner.begin(), alive.by_owner.end(), 0.0);

@@ -26,7 +26,6 @@ class CycleFinder {
     std::uint32_t newest() const { return by_anchor_ ? anchor_.since_anchor() : period_.newest(); }
     std::uint64_t stable_for() const { return by_anchor_ ? anchor_.stable_for() : period_.stable_for(); }
     const PeriodFinder& period() const { return period_; }
-    const AnchorFinder& anchor() const { return anchor_; }
     void reset();
 
   private:

@@ -35,9 +35,6 @@ class Guard {
     // nodes, as estimated by TouchModel::excess_ns. A negative value says that the wanted placement would
     // have been dearer than the present one; the account never falls below zero.
     void accumulate(AreaId area, double excess_ns);
-    void accumulate(AreaId area, std::uint64_t remote_touches, const TouchModel& model, double region_ns) {
-        accumulate(area, model.excess_ns(remote_touches, costs_, region_ns));
-    }
 
     // What remote accesses to the area must still cost before so many pages of it may be moved (in so many
     // calls), in nanoseconds; 0: now, as a move of nothing always may. In advance where no page of the area,

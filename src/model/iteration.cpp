@@ -7,15 +7,6 @@ namespace homing::phases {
 
 using namespace model::tuning;
 
-void IterationFinder::reset() {
-    direct_.reset();
-    filter_.reset();
-    outer_.reset();
-    around_ = direct_sleeps_ = false;
-    events_ = settled_at_ = begun_at_ = patience_ = iterations_ = 0;
-    length_ = before_ = longest_ = left_ = 0;
-}
-
 /// An iteration of the outer cycle took so many events.
 void IterationFinder::note_length(std::uint64_t events) {
     before_ = length_;

@@ -38,7 +38,6 @@ class IterationFinder {
     std::uint32_t exact_period() const { return direct_sleeps_ ? 0 : direct_.period().period(); }
     std::uint32_t newest() const { return direct_sleeps_ ? no_id : direct_.period().newest(); }
     const CycleFinder& direct() const { return direct_; }
-    void reset();
 
   private:
     Step search(std::uint32_t id, bool left);

@@ -72,12 +72,8 @@ class PeriodFinder {
     }
 
     std::uint32_t period() const { return period_; }
-    // Position in the iteration of the region that would come next, 0..period-1.
-    std::uint32_t position() const { return position_; }
     // Position of the region that was pushed last; no_id while none is followed.
     std::uint32_t newest() const { return period_ ? (position_ + period_ - 1) % period_ : no_id; }
-    // The id that comes next if the period holds; no_id while none is followed.
-    std::uint32_t expected() const { return period_ ? pattern_[position_] : no_id; }
     // Iterations of the followed period that have begun in its run, counted from the run's start; 0 while
     // none is followed.
     std::uint64_t stable_for() const { return iterations_; }
