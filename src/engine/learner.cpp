@@ -204,7 +204,7 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     learnt.team = team_.version();
     learnt.unfitted = 0;
     learnt.shown = sparse(learnt.belief->as_prior(), *learnt.formulas);
-    // Who used a page last tells nothing where each place has other users of it.
+    // Who uses a page tells nothing where each place has other users of it.
     if (learnt.places.empty()) learnt.belief->know_users(users_of(learnt, there), learnt.repeats);
     learnt.writers.reset();
     if (learnt.belief->probability(model::Family::shared) > tuning::certain) {

@@ -57,7 +57,7 @@ void Engine::choose_samples(bool check, bool all) {
         // Most of what is drawn from where a page here and there is used does not exist.
         const auto draws = static_cast<std::uint32_t>(shares[i] / area.share_there);
         const std::uint32_t share = area.in_part ? std::min(draws, most_looks) : shares[i];
-        // Where each place has other users of a page, who used it last tells nothing.
+        // Where each place has other users of a page, who uses it tells nothing.
         model::Users users;
         if (belief && share > 0 && learnt.places.empty()) users = users_of(learnt, area.there());
         for (const std::uint64_t page :

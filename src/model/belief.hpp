@@ -77,8 +77,8 @@ class Prior {
     std::array<double, families> families_{}; ///< of families that are no formulas
 };
 
-/// Pages that were touched again: by the node that touched them last, or by another. Where they come from the
-/// same node oftener than a distribution explains, pages have owners of their own beside it.
+/// Pages that were touched again: by the node that touched them oftenest (User), or by another. Where they
+/// come from the same node oftener than a distribution explains, pages have owners of their own beside it.
 struct Repeats {
     double same = 0, other = 0;
 };
