@@ -414,6 +414,16 @@ std::size_t PolicyKeeper::bytes(Layer layer) const noexcept {
     return sum;
 }
 
+bool PolicyKeeper::holds(Layer layer, Range range) const noexcept {
+    const std::lock_guard holding(mutex_);
+    for (Address at = range.begin; at < range.end;) {
+        const auto piece = piece_at(at);
+        if (piece == pieces_.end() || !piece->second.wanted[static_cast<std::size_t>(layer)]) return false;
+        at = piece->second.end;
+    }
+    return true;
+}
+
 std::optional<MemoryPolicy> PolicyKeeper::found(Address address) const noexcept {
     const std::lock_guard holding(mutex_);
     const auto piece = piece_at(address);

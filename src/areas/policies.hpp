@@ -24,6 +24,7 @@
 
 #include "base/fork_mutex.hpp"
 #include "base/pages.hpp"
+#include "base/raw_calls.hpp"
 #include "kernel/kernel.hpp"
 
 #include <array>
@@ -93,6 +94,8 @@ class PolicyKeeper {
 
     /// Bytes under a layer now.
     std::size_t bytes(Layer layer) const noexcept;
+    /// Is all of a range under a layer?
+    bool holds(Layer layer, Range range) const noexcept;
     /// The policy that was found at an address under a layer; nothing where homing set none.
     std::optional<MemoryPolicy> found(Address address) const noexcept;
     /// Has the program itself bound the memory there (mbind, or libnuma on top of it)? Then it is where it
@@ -116,6 +119,17 @@ class PolicyKeeper {
     /// How often before_fork() was here: what was observed before is so no more, and pages may be shared with
     /// a child since.
     std::uint64_t forks() const noexcept { return forks_.load(std::memory_order_acquire); }
+
+    // Around an mremap(2) of a range, in this order, by the thread that makes it; handlers of signals may be
+    // among them.
+
+    /// What is homing's comes off: memory of several policies cannot be moved or grown as one (EFAULT), and
+    /// pages to come would lie where ours says. Nobody sets any until after_remap(). False: nothing was done,
+    /// and after_remap() is not to be called.
+    bool before_remap(Range range) noexcept;
+    void after_remap() noexcept { mutex_.unlock(); }
+    /// How often before_remap() took something off.
+    std::uint64_t remaps() const noexcept { return remaps_.load(std::memory_order_acquire); }
 
   private:
     static constexpr std::size_t layers = 2;
@@ -165,7 +179,8 @@ class PolicyKeeper {
     Pieces pieces_;
     std::vector<Ours> ours_;  ///< distinct by in_force
     mutable ForkMutex mutex_; ///< guards all that is above
-    std::atomic<std::uint64_t> forks_{0};
+    std::atomic<std::uint64_t> forks_{0}, remaps_{0};
+    const int process_ = raw::process_id();
 };
 
 } // namespace homing

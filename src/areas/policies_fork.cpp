@@ -1,4 +1,4 @@
-// The keeper of policies around a fork(2).
+// The keeper of policies around a fork(2), and around an mremap(2).
 #include "areas/policies.hpp"
 
 #include "areas/proc_maps.hpp"
@@ -58,6 +58,30 @@ void PolicyKeeper::after_fork_in_child() noexcept {
             if (read == piece.in_force && read != piece.found) kernel_.bind(part, piece.found);
         });
     mutex_.unlock_after_fork();
+}
+
+bool PolicyKeeper::before_remap(Range range) noexcept {
+    // In the driver's own work; or in a child that was made past our handlers, where nobody might unlock.
+    if (mutex_.held_by_this_thread() || raw::process_id() != process_) return false;
+    mutex_.lock();
+    const auto lies_there = [range](Address begin, const Piece& piece) {
+        return range.overlaps({begin, piece.end}) && !piece.idle();
+    };
+    if (std::none_of(pieces_.begin(), pieces_.end(),
+                     [&](const auto& piece) { return lies_there(piece.first, piece.second); }))
+        return true;
+    bool complete = true;
+    each_part([&](Range part, const MemoryPolicy& read, Address begin, const Piece& piece) {
+        if (!lies_there(begin, piece) || read != piece.in_force) return;
+        if (kernel_.bind(part, piece.found) != 0) complete = false;
+    });
+    for (auto& [begin, piece] : pieces_) {
+        if (!lies_there(begin, piece)) continue;
+        piece.wanted = {};
+        if (complete) piece.in_force = piece.found; // else the driver tries again what is left
+    }
+    remaps_.fetch_add(1, std::memory_order_release);
+    return true;
 }
 
 } // namespace homing

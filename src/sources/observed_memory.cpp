@@ -155,7 +155,7 @@ bool ObservedMemory::assign(std::span<const WatchedRange> ranges) {
     piece_ = at_ = 0;
     looked_ = clock_seconds();
     allowance_ = next_look_at_memory_ = 0;
-    notice_fork();
+    notice_lifted();
     look_at_free_memory();
     for (std::size_t ended = 0, chunks = 0; ended < pieces_.size() && chunks < chunks_at_once; ++chunks)
         ended += look_at_chunk() ? 1 : 0;
@@ -173,7 +173,7 @@ void ObservedMemory::look() {
     const double begin = clock_seconds();
     allowance_ = std::min(allowance_ + share_of_time * (begin - looked_), most_saved);
     looked_ = begin;
-    notice_fork();
+    notice_lifted();
     if (begin >= next_look_at_memory_) look_at_free_memory();
     clear_gone();
     // A chunk takes what it takes, and so does binding: the next one waits for as long as that was too much.
@@ -195,13 +195,16 @@ void ObservedMemory::release() {
     pieces_.clear();
 }
 
-/// The keeper took our policy off everything before the fork.
-void ObservedMemory::notice_fork() {
-    const std::uint64_t forks = keeper_.forks();
-    if (forks == forks_) return;
-    forks_ = forks;
+/// The keeper took our policy off everything before a fork, and off what was moved by mremap(2).
+void ObservedMemory::notice_lifted() {
+    const std::uint64_t forks = keeper_.forks(), remaps = keeper_.remaps();
+    if (forks == forks_ && remaps == remaps_) return;
     for (Piece& piece : pieces_)
-        let_go(piece);
+        let_go(piece, [&](const Bound& bound) {
+            return forks != forks_ || !keeper_.holds(PolicyKeeper::Layer::observed, bound.range);
+        });
+    forks_ = forks;
+    remaps_ = remaps;
     piece_ = at_ = 0;
 }
 

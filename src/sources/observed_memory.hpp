@@ -74,7 +74,7 @@ class ObservedMemory {
     MemoryPolicy policy_of(int node) const noexcept;
     void cut(const WatchedRange& watched, std::size_t most);
     void keep_bound(std::span<const Piece> before);
-    void notice_fork();
+    void notice_lifted();
     void look_at_free_memory();
     template <class Is> void let_go(Piece& piece, Is&& is);
     void let_go(Piece& piece);
@@ -109,7 +109,7 @@ class ObservedMemory {
     std::array<void*, most_blocks> probed_{};
     std::array<int, most_blocks> homes_{};
 
-    std::uint64_t forks_ = 0;
+    std::uint64_t forks_ = 0, remaps_ = 0;
     NodeSet short_of_memory_;
     double next_look_at_memory_ = 0; ///< in seconds of the clock
     double looked_ = 0;

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <linux/mempolicy.h>
 #include <random>
@@ -418,6 +420,39 @@ TEST(PoliciesOfThisKernel, AreReadBackExactly) {
     kernel.policy_at(here + 5 * page_bytes(), policy);
     EXPECT_EQ(policy, MemoryPolicy{});
     ::munmap(map, 8 * page_bytes());
+}
+
+// mremap(2) refuses memory of several policies.
+TEST(PoliciesOfThisKernel, MemoryIsMovedAndGrownAsWithoutThem) {
+    NodeSet allowed;
+    if (linux_kernel().allowed_nodes(allowed) != 0) GTEST_SKIP() << "get_mempolicy is not allowed here";
+    const std::size_t bytes = 8 * page_bytes();
+    void* map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memset(map, 1, bytes);
+    const Range range = homing::range_of(map, bytes);
+    PolicyKeeper keeper(linux_kernel());
+    std::array<PolicyKeeper::Request, 2> requests{{
+        {{range.begin, range.begin + 2 * page_bytes()}, strictly_observed_policy(allowed.first())},
+        {{range.begin + 4 * page_bytes(), range.end}, strictly_observed_policy(allowed.first())},
+    }};
+    if (keeper.set(PolicyKeeper::Layer::observed, requests).error == EINVAL)
+        GTEST_SKIP() << "Linux before 5.12: no MPOL_F_NUMA_BALANCING";
+    EXPECT_TRUE(keeper.holds(PolicyKeeper::Layer::observed, requests[1].range));
+    EXPECT_FALSE(keeper.holds(PolicyKeeper::Layer::observed, range));
+    ASSERT_TRUE(keeper.before_remap(range));
+    void* const moved = ::mremap(map, bytes, 2 * bytes, MREMAP_MAYMOVE);
+    keeper.after_remap();
+    ASSERT_NE(moved, MAP_FAILED);
+    EXPECT_EQ(keeper.remaps(), 1u);
+    EXPECT_FALSE(keeper.holds(PolicyKeeper::Layer::observed, requests[1].range));
+    for (std::size_t page = 0; page < 16; ++page) {
+        MemoryPolicy policy;
+        linux_kernel().policy_at(reinterpret_cast<Address>(moved) + page * page_bytes(), policy);
+        EXPECT_EQ(policy, MemoryPolicy{});
+    }
+    EXPECT_EQ(keeper.clear_all().failed, 0u);
+    EXPECT_EQ(keeper.pieces(), 0u);
+    ::munmap(moved, 2 * bytes);
 }
 
 } // namespace

@@ -474,6 +474,20 @@ TEST_F(HintFaults, AfterAForkOnlyPagesThatTheChildDoesNotShareAreBound) {
     EXPECT_TRUE(comes_true([&] { return memory.policy(memory.pages() - 1) != MemoryPolicy{}; }));
 }
 
+TEST_F(HintFaults, WhatTheProgramMovesIsLetGoAndBoundAgain) {
+    source.reset(make_hint_fault_source(kernel, machine, proc.c_str(), &keeper));
+    if (!source->unavailable().empty()) GTEST_SKIP() << source->unavailable();
+    Memory memory(8 << 20);
+    memory.touch(0, memory.pages());
+    const WatchedRange ranges[] = {memory.watched()};
+    ASSERT_TRUE(source->start(ranges));
+    ASSERT_NE(memory.policy(0), MemoryPolicy{});
+    ASSERT_TRUE(keeper.before_remap({memory.begin, memory.begin + page_bytes()}));
+    EXPECT_EQ(memory.policy(0), MemoryPolicy{});
+    keeper.after_remap(); // it has grown where it was
+    EXPECT_TRUE(comes_true([&] { return memory.policy(0) != MemoryPolicy{}; }));
+}
+
 TEST_F(HintFaults, ANodeWithoutFreeMemoryIsNotBoundTo) {
     if (!make(kernel).unavailable().empty()) GTEST_SKIP() << source->unavailable();
     kernel.free = 1 << 20;

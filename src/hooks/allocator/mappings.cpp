@@ -4,6 +4,7 @@
 #include "areas/named.hpp"
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
+#include "engine/engine.hpp"
 #include "hooks/allocator/heap.hpp"
 #include "hooks/export.hpp"
 #include "machine/simulation.hpp"
@@ -45,6 +46,23 @@ void memory_moved(void* before, void* address, std::size_t bytes) noexcept {
     entry.from = from;
     mapping_log().add(entry);
 }
+
+/// No policy of homing's lies on memory that is being moved or grown.
+class WithoutPolicies {
+  public:
+    explicit WithoutPolicies(Range range) noexcept {
+        if (Engine* running = engine(); running && running->policies().before_remap(pages_of(range)))
+            held_ = &running->policies();
+    }
+    ~WithoutPolicies() {
+        if (held_) held_->after_remap();
+    }
+    WithoutPolicies(const WithoutPolicies&) = delete;
+    WithoutPolicies& operator=(const WithoutPolicies&) = delete;
+
+  private:
+    PolicyKeeper* held_ = nullptr;
+};
 
 bool is_noted(std::size_t bytes, int protection, int flags) noexcept {
     constexpr int kind = MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS;
@@ -157,6 +175,7 @@ void memory_changes_by(long number, const long* arguments) noexcept {
         return;
     case SYS_mremap:
         memory_changes(first, bytes, false);
+        WithoutPolicies(range_of(first, bytes));
         if (arguments[3] & MREMAP_FIXED)
             memory_changes(reinterpret_cast<void*>(arguments[4]), static_cast<std::size_t>(arguments[2]),
                            false);
@@ -244,7 +263,11 @@ HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_byt
     if (!real.is_ready()) return early(real, address, bytes, new_bytes, flags, wanted);
     homing::hooks::memory_changes(address, bytes, false);
     if (flags & MREMAP_FIXED) homing::hooks::memory_changes(wanted, new_bytes, false);
-    void* fresh = real(address, bytes, new_bytes, flags, wanted);
+    void* fresh = MAP_FAILED;
+    {
+        const homing::hooks::WithoutPolicies none(homing::range_of(address, bytes));
+        fresh = real(address, bytes, new_bytes, flags, wanted);
+    }
     if (fresh != MAP_FAILED && (fresh != address || new_bytes < bytes))
         homing::end_named_areas(homing::range_of(address, bytes));
     if (fresh != MAP_FAILED && homing::simulation())
