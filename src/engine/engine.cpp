@@ -12,7 +12,6 @@
 #include "record/record.hpp"
 
 #include <algorithm>
-#include <unistd.h>
 #include <utility>
 
 namespace homing {
@@ -43,7 +42,8 @@ void Engine::step_aside(const std::string& reason) noexcept {
     try {
         if (sampled_) sampled_->stop();
         policies_.clear_all();
-    } catch (...) { // no memory for that: at the end of the process, then
+    } catch (...) {
+        record::message(record::Level::note, "memory policies stay until the process ends (out of memory)");
     }
     record::message(record::Level::not_done, reason + ": it stepped aside");
     phases::step_aside();
