@@ -173,13 +173,14 @@ void memory_changes_by(long number, const long* arguments) noexcept {
     case SYS_mmap:
         if (arguments[3] & MAP_FIXED) memory_changes(first, bytes, false);
         return;
-    case SYS_mremap:
+    case SYS_mremap: {
         memory_changes(first, bytes, false);
-        WithoutPolicies(range_of(first, bytes));
+        const WithoutPolicies before_the_call(range_of(first, bytes));
         if (arguments[3] & MREMAP_FIXED)
             memory_changes(reinterpret_cast<void*>(arguments[4]), static_cast<std::size_t>(arguments[2]),
                            false);
         return;
+    }
     case SYS_shmat:
         if (arguments[1] && arguments[2] & SHM_REMAP)
             segment_comes(static_cast<int>(arguments[0]), reinterpret_cast<const void*>(arguments[1]));
