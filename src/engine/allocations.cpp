@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <linux/mempolicy.h>
-#include <vector>
 
 namespace homing {
 

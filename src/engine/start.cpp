@@ -15,7 +15,6 @@
 #include "sources/window_costs.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
 #include <unistd.h>

@@ -28,9 +28,6 @@ class Guard {
     void set_costs(const Costs& costs) { costs_ = costs; }
     const Costs& costs() const { return costs_; }
 
-    // Room for areas 0..count-1, so that accumulate() allocates nothing for them.
-    void reserve(std::size_t count);
-
     // Adds what an observed step (an iteration) cost because pages of the area were not on their owners'
     // nodes, as estimated by TouchModel::excess_ns. A negative value says that the wanted placement would
     // have been dearer than the present one; the account never falls below zero.
@@ -58,6 +55,7 @@ class Guard {
         double remote_ns = 0;    // since the last move
         std::uint64_t moved = 0; // pages, in all moves
     };
+    void reserve(std::size_t count);
     Costs costs_;
     std::vector<Account> accounts_; // by area
 };

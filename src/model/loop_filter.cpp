@@ -2,7 +2,6 @@
 
 #include "base/lanes.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace homing::phases {
