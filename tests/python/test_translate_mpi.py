@@ -124,6 +124,12 @@ REFUSED = [
         REGION.format("!$omp critical\n  s = s + t + 1\n  !$omp end critical"),
         "'s' is shared and written in wh",
     ),
+    (
+        REGION.format(
+            "!$omp do reduction(+:s)\n  do i = 1, n\n    s = s + a(i)\n  end do\n  !$omp atomic\n  s = s + t"
+        ),
+        "'s' is shared and written in what",
+    ),
     (REGION.format("!$omp atomic\n  s = s + i"), "'s' is shared and written in what"),
     (REGION.format("!$omp atomic\n  s = s + t\n  w(1) = s"), "'s' is shared and written in what"),
     (REGION.format("t = t + omp_get_thread_num()\n  !$omp atomic\n  s = s + t"), "'s' is shared and written"),

@@ -16,7 +16,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("scopes"))
 
 
-@pytest.mark.parametrize("name", ["orphaned.f90", "globals.f90", "globals.c"])
+@pytest.mark.parametrize("name", ["orphaned.f90", "globals.f90", "globals.c", "names_of_loops.f90"])
 @pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
 def test_arrays_of_other_scopes(workshop: Workshop, target: str, name: str) -> None:
     """Orphaned loops get the parts that their callers have; serial code around such calls is cut there."""

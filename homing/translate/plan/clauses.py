@@ -207,6 +207,28 @@ def counters(node: Construct) -> list[str]:
     return found
 
 
+def counters_apart(region: Construct) -> frozenset[str]:
+    """Fortran: counters of nothing but loops that are shared out, whose names mean another variable in the
+    rest of the region: one that it shares or gives each thread."""
+    nodes = list(walk(region.body))
+    of_loops: dict[str, list[Loop]] = {}
+    for loop in (one for one in nodes if isinstance(one, Loop)):
+        of_loops.setdefault(loop.variable or "", []).append(loop)
+    shared_out = [one for one in nodes if isinstance(one, Construct) and one.worksharing]
+    named = {name for one in shared_out for name in counters(one)}
+    named -= {
+        name
+        for name, loops in of_loops.items()
+        if any(not any(one.begin <= loop.begin < one.end for one in shared_out) for loop in loops)
+    }
+
+    def counted(name: str, at: int) -> bool:
+        return any(loop.begin <= at < max(loop.end, loop.head.end) for loop in of_loops[name])
+
+    elsewhere = (one for one in references(region.body) if one.name in named)
+    return frozenset(one.name for one in elsewhere if not counted(one.name, one.begin))
+
+
 def shares_all(directive: OpenMP) -> bool:
     """Are variables that the directive does not list shared?"""
     return all((one.text or "").strip().lower() == "shared" for one in directive.clause("default"))

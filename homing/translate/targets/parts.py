@@ -183,8 +183,8 @@ class Parts:
         for clause in directive.clause("if", "num_threads"):
             word = clause.name.upper()
             self.work.note(clause.begin, f"{word} is dropped: every thread is needed for its part")
-        region.private = directive.listed("private", "firstprivate", "lastprivate", "reduction")
-        region.private |= loop_variables(construct.body, self.work.routine)
+        region.private = loop_variables(construct.body, self.work.routine) - table.counters_apart(construct)
+        region.private |= directive.listed("private", "firstprivate", "lastprivate", "reduction")
         region.private |= {
             name
             for name, places in self.work.routine.places.items()
@@ -317,19 +317,23 @@ class Parts:
                 self.work.wrong(directive.begin, directive.end, "no loop follows")
                 return
             self.work.clauses(node, Place.LOOP)
-            region.private |= set(table.counters(node))
-            region.private |= directive.listed("private", "firstprivate", "reduction")
-            last = directive.listed("lastprivate") - region.private
-            region.passed |= last
-            region.private |= last
-            region.reductions = [*region.reductions, *_reductions(node)]
+            # Behind the loop, the same names are those of what the region shares.
+            copied = directive.listed("private", "firstprivate", "lastprivate", "reduction")
+            copied = (copied | set(table.counters(node))) - region.private
+            last = directive.listed("lastprivate") & copied
+            of_region = region.reductions
+            region.passed |= copied
+            region.private |= copied
+            region.reductions = [*of_region, *_reductions(node)]
             around = self.loops.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
             # In a procedure that is called in regions, each thread may have a variable of its own.
             sums = self._atomic_sums(loop, region) if region.construct is not None else []
             self._seen_by_one_rank(loop, region, frozenset(one.name for one in sums))
+            region.reductions = of_region
             region.private -= last
             barrier = waits and self.work.shares(node, region)
+            region.private -= copied
             combined = [*_reductions(node), *sums] if self.work.mpi else []
             self.work.writer.worksharing(region, node, loop, around, barrier, combined)
             return

@@ -172,6 +172,8 @@ class FortranWriter(FortranLoops):
         last = around.last
         data = self.loop_clauses(directive, last, self.mpi)
         counters = set(filter(self._perhaps_shared, table.counters(node)))
+        if region.construct is not None:
+            counters |= set(table.counters(node)) & table.counters_apart(region.construct)
         if alone := counters - directive.listed(*(clause.name for clause in directive.clauses)):
             data.append(f"private({', '.join(sorted(alone))})")
         ahead, later = self.around_last(last, node) if last else ([], [])
@@ -238,6 +240,10 @@ class FortranWriter(FortranLoops):
         if construct.worksharing and isinstance(construct.body[0], Loop):
             self.procedures.add(region, construct, construct.body[0])
         kept.append(f"private({', '.join(private)})")
+        # Otherwise the counter of any DO inside is private in all of the region.
+        apart = table.counters_apart(construct) - directive.listed(*(one.name for one in directive.clauses))
+        if apart and table.shares_all(directive):
+            kept.append(f"shared({', '.join(sorted(apart))})")
         kept.append("num_threads(homing_threads())")
         if not table.shares_all(directive):
             shared = [self.container(a) for a in region.arrays] + [self.layout(a) for a in arrays]
@@ -279,6 +285,7 @@ class FortranWriter(FortranLoops):
             if isinstance(node, Construct) and node.worksharing and isinstance(node.body[0], Loop)
         }
         found = shared_out | (loops - region.directive.listed("shared"))
+        found -= table.counters_apart(region)
         scope: Routine | None = self.routine
         while scope is not None and not scope.implicit_none:
             scope = scope.parent
