@@ -373,6 +373,9 @@ class Routine:
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     again: dict[str, list[Declaration]] = field(default_factory=dict)  # C file: other ones of its variables
     namespaces: dict[str, str] = field(default_factory=dict)  # C++ file: where its variables stand
+    blocks: list[tuple[int, int, str]] = field(
+        default_factory=list
+    )  # C++ file: its namespaces', from outside
     apart: Apart | None = None  # C++ file: see Apart
     #: Names that something else reaches, unseen: where that is said (begin, end), and how.
     unseen: dict[str, tuple[int, int, str]] = field(default_factory=dict)

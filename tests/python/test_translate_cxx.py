@@ -72,7 +72,8 @@ int main()
     return EXIT_SUCCESS;
 }
 """
-#: Arrays of a namespace that main does not open; memory from new in an anonymous one, and of `auto`.
+#: Arrays of a namespace that main does not open, and of one that the directive stands outside of, known by
+#: `using`; memory from new in an anonymous one, and of `auto`.
 APART = """\
 #include <cstdio>
 namespace store {
@@ -99,6 +100,17 @@ void show()
         std::printf("%g ", a[i]);
 }
 }
+namespace far {
+const int m = 14;
+namespace away { double d[m]; }
+namespace near {
+double e[m];
+#pragma homing distribute e[block]
+}
+}
+#pragma homing distribute d[block]
+using far::away::d;
+using far::near::e;
 namespace {
 int *marks, count = 11;
 #pragma homing distribute marks[cyclic] extent(count)
@@ -121,8 +133,15 @@ int main()
 #pragma omp parallel for
     for (int i = 0; i < count; i++)
         marks[i] = 3 * i;
+#pragma omp parallel for
+    for (int i = 0; i < far::m; i++)
+        d[i] = i;
+#pragma omp parallel for
+    for (int i = 1; i < far::m; i++)
+        e[i] = d[i - 1];
+    marks[0] = int(e[far::m - 1]);
     store::show();
-    std::printf("%d %g %g\\n", marks[10], lines[9][1], line[3]);
+    std::printf("%d %d %g %g\\n", marks[0], marks[10], lines[9][1], line[3]);
     delete[] marks;
     delete[] lines;
     delete[] line;
@@ -248,6 +267,12 @@ REFUSED = [
     ("", "const double &x = std::max(a[2], a[3]); a[2] = x;", "13:32", "another name"),
     ("", "for (double &x : a) x = 3;", "13:22", "another name"),
     ("struct R { double &x; };", "R r{a[2]}; r.x = 3;", "13:9", "another name"),
+    (
+        "namespace one { double g[9]; }\nnamespace two {\n#pragma homing distribute g[block]\n}",
+        "one::g[2] = 3;",
+        "4:24",
+        "'g' stands in another namespace: write the directive there",
+    ),
     ("namespace one { int k; }\nnamespace two { int k; }", "", "5:17", "'k' stands in two namespaces"),
 ]
 

@@ -46,6 +46,7 @@ from homing.translate.front.cxx import (
     children,
     has_references,
     is_template,
+    namespace_blocks,
 )
 from homing.translate.front.cxx_apart import ClassFile
 from homing.translate.front.cxx_calls import holds_objects, uses_class
@@ -177,6 +178,8 @@ class _Builder(CxxStatements):
         found = [one for one in (children(top) if self.cxx else top.get_children()) if one.kind not in MACROS]
         if self.cxx:
             self.classes.begin(found, other_files(self.source.path, top))
+            blocks = namespace_blocks(top, self.source.path)
+            scope.blocks = [(self.begin(one), self.end(one), name) for one, name in blocks]
         for cursor in found:
             file = cursor.location.file
             if cursor.kind is CursorKind.FUNCTION_DECL and (released := may_free(cursor)):

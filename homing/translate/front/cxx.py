@@ -68,19 +68,34 @@ def children(scope: Cursor) -> Iterator[Cursor]:
             yield cursor
 
 
+def namespace_blocks(scope: Cursor, path: str, around: str = "") -> Iterator[tuple[Cursor, str]]:
+    """The file's blocks of namespaces with their full names, those around others first. One without a name
+    has that of what is around it."""
+    for cursor in scope.get_children():
+        if cursor.kind in SCOPES and cursor.location.file is not None and cursor.location.file.name == path:
+            name = around
+            if cursor.kind is CursorKind.NAMESPACE:
+                if not _nameless(cursor):
+                    name = f"{around}::{cursor.spelling}".removeprefix("::")
+                yield cursor, name
+            yield from namespace_blocks(cursor, path, name)
+
+
 def qualified(cursor: Cursor) -> str:
     """The name with its namespaces; C's functions, also as std has them, by their own names."""
     names = [cursor.spelling]
     scope = cursor.semantic_parent
     while scope is not None and scope.kind in SCOPES:
-        if scope.kind is CursorKind.NAMESPACE and scope.spelling:
+        if scope.kind is CursorKind.NAMESPACE and not _nameless(scope):
             names.insert(0, scope.spelling)
         scope = scope.semantic_parent
-    if names[0].startswith("(anonymous"):
-        names.pop(0)
     if names[0] in ("std", "__gnu_cxx"):
         return f"std::{names[-1]}" if names[-1] in _OF_NUMBERS | _OF_RANGES else names[-1]
     return "::".join(names)
+
+
+def _nameless(namespace: Cursor) -> bool:
+    return not namespace.spelling or namespace.spelling.startswith("(anonymous")
 
 
 def record_of(kind: Type) -> Cursor | None:

@@ -24,7 +24,7 @@ from homing.translate.tree import (
     statements,
     walk,
 )
-from homing.translate.write import c_values
+from homing.translate.write import c_values, cxx_namespaces
 from homing.translate.write.c_language import CLanguage, reference_to_pointer
 from homing.translate.write.writer import RoutineText
 
@@ -246,17 +246,31 @@ class CDeclarations(RoutineText):
         self._put(len(self.source.text), lines, 0)
 
     def _in_namespace(self, array: Array) -> None:
-        """C++: beside the array, what main calls to make it."""
-        lines = [f"static homing_layout *{self.layout(array)};"]
+        """C++: in the array's namespace, what main calls to make it; the layout is known to all behind."""
         for one in (array.declaration, *self.routine.again.get(array.name, ())):
             if self.source.text[: one.begin].rstrip().endswith("::"):
                 reason = "defines a distributed array outside of its namespace: define it inside"
                 self.problems.append((one.begin, one.end, reason))
+        if array.origin is None:
+            return
+        end = self._end(array.origin)
+        made = []
         if array.name in self.routine.namespaces:
-            made = self._create(array, declare=False)
-            lines += [f"static void hm_make_{array.name}() {{", *made, "}"]
-        if array.origin is not None:
-            self._put(self.source.next_line(self._end(array.origin)), lines, 0)
+            made = [f"static void hm_make_{array.name}() {{", *self._create(array, declare=False), "}"]
+            found = cxx_namespaces.inside(self.routine, array.name, end, made)
+            if found is None:
+                reason = f"'{array.name}' stands in another namespace: write the directive there"
+                self.problems.append((array.declaration.begin, array.declaration.end, reason))
+            made = found or made
+        behind = self.source.next_line(end)
+        known = cxx_namespaces.known_from(self.routine, end)
+        layout = [f"static homing_layout *{self.layout(array)};"]
+        if known is None:
+            self._put(behind, [*layout, *made], 0)
+            return
+        self._put(known, layout, 0)
+        if made:
+            self._put(behind, made, 0)
 
     def _end(self, directive: d.Directive) -> int:
         source = directive.source
