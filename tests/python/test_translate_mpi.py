@@ -19,6 +19,10 @@ contains
   subroutine count
     total = total + 1
   end subroutine
+  integer function totalled(k)
+    integer, intent(in) :: k
+    totalled = total + k
+  end function
   subroutine put(x, k)
     integer, intent(in) :: k
     real(8), intent(inout) :: x(:)
@@ -99,6 +103,8 @@ REFUSED = [
     (LOOP.format("!$omp atomic\n    k = k + 0.6"), "'k' is shared and written in a loop"),
     (LOOP.format("!$omp atomic\n    k = k*i/2"), "'k' is shared and written in a loop"),
     (LOOP.format("!$omp atomic\n    s = i - s"), "'s' is shared and written in a loop"),
+    (LOOP.format("!$omp atomic\n    total = total + 0.6"), "'total' is shared and written in a loop"),
+    (LOOP.format("a(i) = totalled(i)\n    !$omp atomic\n    total = total + 1"), "'total' is shared"),
     (LOOP.format("!$omp atomic write\n    k = i"), "'k' is shared and written in a loop"),
     (
         LOOP.format("!$omp critical\n    s = s + i\n    t = s\n    !$omp end critical"),
@@ -158,6 +164,8 @@ static int calls;
 #pragma homing distribute a[block]
 static double given(int i, double *out) { double t[3] = {1, 2, 3}; t[i % 3] += i; *out = t[i % 3]; return i; }
 static double counted(int i) { calls++; return i; }
+static double asked(void) { return calls; }
+static double asks(void) { return asked(); }
 double foreign(int i);
 static double called(double (*f)(int), int i) { return f(i); }
 int main(void) {
@@ -188,7 +196,7 @@ C_REFUSED = [
     ("a[i] = (*best.each)(i);", "'(*best.each)' may be any procedure"),
     ("a[i] = where->each(i);", "'where->each' may be any procedure"),
     ('_Pragma("omp atomic")\n    where->at += i;', "'where' is shared"),
-    ('_Pragma("omp atomic")\n    calls += i;', "'calls' is shared"),
+    ('_Pragma("omp atomic")\n    calls += i; a[i] += asks();', "'calls' is shared"),
     ("a[i] = called(counted, i);", "'f' may be any procedure"),
     ('if (i == 3) printf("x");', "only rank 0 is heard"),
     ("if (i == 99) exit(1);", "ends one rank"),

@@ -2,6 +2,8 @@
 #define N 24
 static double a[N];
 #pragma homing distribute a[block]
+static double above;
+static double twice(double x) { return 2 * x; }
 int main(void) {
     long hits = 0;
     double s = 0, all = 1, extra = 2;
@@ -24,5 +26,12 @@ int main(void) {
 #pragma omp atomic
         extra += own;
     }
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) {
+        a[i] = twice(a[i]);
+#pragma omp atomic
+        above += a[i];
+    }
+    printf("%g\n", above);
     printf("%g %ld %g %g %g\n", s, hits, a[7], all, extra);
 }

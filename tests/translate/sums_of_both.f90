@@ -1,10 +1,21 @@
+module found
+  implicit none
+  real(8) :: extra = 5, squares = 0
+  integer :: above = 0
+contains
+  real(8) function half(x)
+    real(8), intent(in) :: x
+    half = x*0.5d0
+  end function
+end module
 program c4
+  use found, only: half, beside => extra, squares, above
   implicit none
   integer, parameter :: n = 24
-  real(8) :: a(n), b(n), s, t(4), own, all, product, once(3), extra, most, whole
+  real(8) :: a(n), b(n), s, t(4), own, all, product, once(3), most, whole
   integer :: i, k, hist(0:3)
   !$homing distribute a(block), b(block)
-  hist = 0; s = 0; t = 0; all = 1; product = 2; extra = 5; most = -9; whole = 3
+  hist = 0; s = 0; t = 0; all = 1; product = 2; most = -9; whole = 3
   !$omp parallel private(k, own, once) reduction(+:hist, all) reduction(*:product)
   own = 0.d0; once = 1
   !$omp do
@@ -36,13 +47,23 @@ program c4
   if (own /= 0) all = all - own*0.5d0
   product = product*once(2)
   !$omp atomic
-  extra = extra + own*2
+  beside = beside + own*2
   !$omp critical
   if (own > most) most = own
   whole = whole - own
   !$omp end critical
   !$omp end parallel
+  !$omp parallel do reduction(+:squares)
+  do i = 1, n
+    b(i) = half(a(i))
+    squares = squares + b(i)**2
+    if (b(i) > 1) then
+      !$omp atomic
+      above = above + 1
+    end if
+  end do
+  print *, squares, above
   print *, s, t, hist, sum(a), all
-  print '(3f12.8)', product, extra, whole
+  print '(3f12.8)', product, beside, whole
   if (most < -8) print *, 'none'
 end program

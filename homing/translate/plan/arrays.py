@@ -16,6 +16,7 @@ from homing.translate.plan.allocation import allocated_otherwise
 from homing.translate.plan.array import Array
 from homing.translate.plan.bindings import bindings, call_bound
 from homing.translate.plan.brought import bring
+from homing.translate.plan.by_use import ByUse
 from homing.translate.plan.dealt_anew import dealt_anew
 from homing.translate.plan.effects import Effects
 from homing.translate.plan.generics import call_by_own_names, calls, generics
@@ -59,6 +60,7 @@ class Distributions:
         """in_place: arrays keep their layout (--to pages)."""
         self.units = units
         self.modules = {one.name: one for unit in units for one in unit.routines if one.module}
+        self.by_use = ByUse(self.modules)
         self.in_place = in_place
         self.problems: list[Problem] = []
         self.notes: list[Problem] = []

@@ -7,13 +7,14 @@ adds up its own iterations, and behind the loop the ranks are added up.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from homing.translate.code_text import closing, leading_component, leading_variable, outside_brackets
-from homing.translate.front.implicit import declared
+from homing.translate.directives.model import Form
 from homing.translate.openmp import Record, Reduction
 from homing.translate.plan.arrays import Distributions
+from homing.translate.plan.by_use import ByUse
 from homing.translate.plan.kept_extrema import kept_extremum, without_braces
 from homing.translate.plan.kept_records import comparison, condition, kept_record
 from homing.translate.plan.reached import called
@@ -46,10 +47,11 @@ class _Updated(NamedTuple):
 def atomic_sums(routine: Routine, distributions: Distributions, loop: Loop | Construct) -> list[Reduction]:
     """What the loop or region only adds to (or multiplies, or of which it keeps the extremum)."""
     found: dict[str, list[_Updated]] = {}
+    by_use = distributions.by_use
     for node in walk([loop]):
-        for one in (*_updates(node, routine), *_looked_at(node, routine)):
+        for one in (*_updates(node, routine, by_use), *_looked_at(node, routine, by_use)):
             found.setdefault(one.name, []).append(one)
-    callees = called([loop], distributions.routines)
+    callees = _all_called(loop, distributions)
     if routine.functions:  # what statement functions see of the variable is not looked into
         return []
     everywhere = [reference.name for reference in references([loop])]
@@ -60,19 +62,23 @@ def atomic_sums(routine: Routine, distributions: Distributions, loop: Loop | Con
         if len({(one.operator, one.record) for one in all_}) == 1
         and name not in arrays
         and everywhere.count(name) == sum(one.times for one in all_)
-        and _alone(routine, name, loop)
-        and not (callees and _seen_by(callees, routine, name))
+        and _alone(routine, name, loop, distributions)
+        and not any(_seen_by(callee, routine, name, by_use) for callee in callees)
     }
-    whole = {one.record for one in known.values() if one.record and _known_whole(one.record, known, routine)}
+    whole = {
+        one.record
+        for one in known.values()
+        if one.record and _known_whole(one.record, known, routine, by_use)
+    }
     return [one for one in known.values() if one.record is None or one.record in whole]
 
 
-def _known_whole(record: Record, known: dict[str, Reduction], routine: Routine) -> bool:
+def _known_whole(record: Record, known: dict[str, Reduction], routine: Routine, by_use: ByUse) -> bool:
     """May all that belongs to the record come from another rank, and is what is compared known?"""
     fortran = routine.source.form.fortran
     for target in (record.target, *record.others):
         name = leading_component(target)[1]
-        declaration = declared(routine, name)
+        declaration = by_use.declaration(routine, name)
         if name not in known or known[name].record != record or declaration is None:
             return False
         compared = target == record.target or (record.tie is not None and target == record.tie[1])
@@ -83,7 +89,7 @@ def _known_whole(record: Record, known: dict[str, Reduction], routine: Routine) 
     return True
 
 
-def _updates(node: Node, routine: Routine) -> Iterator[_Updated]:
+def _updates(node: Node, routine: Routine, by_use: ByUse) -> Iterator[_Updated]:
     """The updates of an ATOMIC or CRITICAL construct."""
     if not isinstance(node, Construct) or node.directive.name not in ("atomic", "critical"):
         return
@@ -92,21 +98,21 @@ def _updates(node: Node, routine: Routine) -> Iterator[_Updated]:
         return
     for one in without_braces(node.body):
         if kept := kept_extremum(one, routine):
-            if _is_other(kept.target, kept.value, routine):
+            if _is_other(kept.target, kept.value, routine, by_use):
                 place = kept.statement.begin, kept.statement.end
                 yield _Updated(kept.name, kept.operator, 2, place, kept.target)
         elif found := kept_record(one, routine):
             names = [reference.name for reference in references([one])]
             place = found.statement.begin, found.statement.end
-            if _whole_if_it_is(routine, found.names[0], found.value):
+            if _whole_if_it_is(routine, found.names[0], found.value, by_use):
                 record = found.record
                 for name in dict.fromkeys(found.names):
                     yield _Updated(name, record.operator, names.count(name), place, record.target, record)
-        elif isinstance(one, Statement) and not one.guarded and (known := _update(one.text, routine)):
+        elif isinstance(one, Statement) and not one.guarded and (known := _update(one.text, routine, by_use)):
             yield _Updated(*known, (one.begin, one.end))
 
 
-def _looked_at(node: Node, routine: Routine) -> Iterator[_Updated]:
+def _looked_at(node: Node, routine: Routine, by_use: ByUse) -> Iterator[_Updated]:
     """`if (x > m)` around nothing but a construct that keeps the extremum: it is read once more there."""
     if not isinstance(node, Branch) or len(node.arms) != 1 or not node.conditional or node.switch:
         return
@@ -115,7 +121,7 @@ def _looked_at(node: Node, routine: Routine) -> Iterator[_Updated]:
         if not isinstance(construct, Construct) or construct.directive.name not in ("atomic", "critical"):
             return
     for construct in without_braces(body):
-        for one in _updates(construct, routine):
+        for one in _updates(construct, routine, by_use):
             compared = comparison(condition(head, routine), [one.target])
             if one.target and compared and compared.sign.startswith({"max": ">", "min": "<"}[one.operator]):
                 names = [reference.name for reference in head.references]
@@ -123,7 +129,7 @@ def _looked_at(node: Node, routine: Routine) -> Iterator[_Updated]:
                 return
 
 
-def _update(text: str, routine: Routine) -> tuple[str, str, int] | None:
+def _update(text: str, routine: Routine, by_use: ByUse) -> tuple[str, str, int] | None:
     """What a statement updates, by which operator, and how often it names it."""
     text = folded(text, routine)
     c = not routine.source.form.fortran
@@ -136,12 +142,14 @@ def _update(text: str, routine: Routine) -> tuple[str, str, int] | None:
     if c and _STEP.fullmatch(rest):
         return name, "+", 1
     if c and (onto := _ONTO.fullmatch(rest)):
-        if not _is_other(target, onto[2], routine, ","):  # its value is evaluated first, whatever it is
+        if not _is_other(
+            target, onto[2], routine, by_use, ","
+        ):  # its value is evaluated first, whatever it is
             return None
         return name, "+" if onto[1] == "-" else onto[1], 1
     assigned = _ASSIGNED.fullmatch(rest)
     found = _combination(assigned[1], target, not c) if assigned else None
-    if found is None or not _is_other(target, found[1], routine):
+    if found is None or not _is_other(target, found[1], routine, by_use):
         return None
     return name, "+" if found[0] == "-" else found[0], 2
 
@@ -165,7 +173,7 @@ def _combination(text: str, target: str, fortran: bool) -> tuple[str, str] | Non
     return operation[1], operation[2]
 
 
-def _is_other(target: str, value: str, routine: Routine, signs: str = "") -> bool:
+def _is_other(target: str, value: str, routine: Routine, by_use: ByUse, signs: str = "") -> bool:
     """May the target be updated by this: is it all one operand, and does neither it nor a subscript depend on
     the variable? signs: what would not leave it one."""
     name, *subscripts = re.findall(r"\w+", target)
@@ -173,52 +181,70 @@ def _is_other(target: str, value: str, routine: Routine, signs: str = "") -> boo
     if name in [*subscripts, *re.findall(r"\w+", value)] or outside_brackets(value, signs):
         return False
     logical = re.search(r"\.\s*[a-z]\w*\s*\.", value)
-    return logical is None and _whole_if_it_is(routine, name, value)
+    return logical is None and _whole_if_it_is(routine, name, value, by_use)
 
 
-def _whole_if_it_is(routine: Routine, name: str, value: str) -> bool:
+def _whole_if_it_is(routine: Routine, name: str, value: str, by_use: ByUse) -> bool:
     """A whole number to which 0.6 is added is cut each time: what it gets must be whole, too."""
     form = routine.source.form
-    found = declared(routine, name)
+    found = by_use.declaration(routine, name)
     if found is None or not is_whole(found.type, form):
         return True
-    others = (declared(routine, one) for one in re.findall(r"[A-Za-z_]\w*", value))
+    others = (by_use.declaration(routine, one) for one in re.findall(r"[A-Za-z_]\w*", value))
     return "." not in value and all(one is not None and is_whole(one.type, form) for one in others)
 
 
-def _alone(routine: Routine, name: str, loop: Loop | Construct) -> bool:
+def _alone(routine: Routine, name: str, loop: Loop | Construct, distributions: Distributions) -> bool:
     """Is it a scalar, or an array (in C of a known size), that has no other name?"""
-    found = declared(routine, name)
-    if found is None or found.storage == "pointer" or name in routine.equivalence:
+    meant = distributions.by_use.meant(routine, name)
+    found = distributions.by_use.declaration(routine, name)
+    scope = meant[0] if meant else routine
+    if found is None or found.storage == "pointer" or found.name in scope.equivalence:
         return False
-    if found.attributes & {"pointer", "target", "allocatable"} or name in routine.private:
+    if found.attributes & {"pointer", "target", "allocatable"} or found.name in scope.private:
         return False
     if routine.source.form.fortran:
         return not any(loop.begin <= place < loop.end for place in routine.places.get(name, []))
-    text, word = routine.source.text, re.escape(name)
-    if re.search(rf"&\s*\(?\s*{word}\b|&\s*\w+\s*=\s*{word}\b", text):
+    word = re.escape(name)
+    address = re.compile(rf"&\s*\(?\s*{word}\b|&\s*\w+\s*=\s*{word}\b")
+    sources = [unit.source for unit in distributions.units if unit.form is Form.C]
+    if any(address.search(one.text) for one in (sources if scope.module else [routine.source])):
         return False
     if any(bound.upper is None for bound in found.bounds) and found.initial is None:
         return False
     # What a function is given of an array it knows by an address, and so does a pointer.
+    text = routine.source.text
     if found.bounds and (name in routine.arguments or re.search(rf"=[^;=]*\b{word}\b\s*(?![\s\[])", text)):
         return False
     return name not in routine.inner or _declared_before(routine, name, loop)
 
 
-def _seen_by(callees: Sequence[Routine], routine: Routine, name: str) -> bool:
-    """May procedures that are called meanwhile see the variable? Not a routine's own one, of which they get
-    no address; internal procedures may."""
-    found = routine.lookup(name)
-    if found is None or found[0] is not routine or found[1].storage == "common":
+def _all_called(loop: Loop | Construct, distributions: Distributions) -> list[Routine]:
+    """The procedures that are called meanwhile, also by others."""
+    found: dict[int, Routine] = {}
+    new = called([loop], distributions.routines)
+    while new:
+        found.update((id(one), one) for one in new)
+        every = [further for one in new for further in called(one.body, distributions.routines)]
+        new = [one for one in every if id(one) not in found]
+    return list(found.values())
+
+
+def _seen_by(callee: Routine, routine: Routine, name: str, by_use: ByUse) -> bool:
+    """May a procedure see the variable? Not a routine's own one, of which it gets no address, but in the
+    routine; and others by their names alone."""
+    found = by_use.meant(routine, name)
+    if found is None or found[0].declarations[found[1]].storage == "common" or callee.functions:
         return True
-    for callee in callees:
-        scope: Routine | None = callee
-        while scope is not None:
-            if scope is routine:
-                return True
-            scope = scope.parent
-    return False
+    scope: Routine | None = callee
+    while scope is not None and scope is not routine:
+        scope = scope.parent
+    if found[0] is routine:
+        return scope is routine
+    named = {one.name for one in references(callee.body)}
+    if not routine.source.form.fortran:
+        return name in named  # in all files
+    return any(by_use.meant(callee, one) == found for one in named)
 
 
 def _declared_before(routine: Routine, name: str, loop: Loop | Construct) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from homing.translate.code_text import leading_component
 from homing.translate.directives.model import Form
-from homing.translate.front.implicit import declared
 from homing.translate.openmp import Record, Reduction
+from homing.translate.plan.by_use import ByUse
 from homing.translate.tree import Declaration, Routine
 
 #: Operation of the runtime, and what ranks other than 0 begin with; None: the value of before, which changes
@@ -58,12 +58,12 @@ class Combined:
     behind: list[str]
 
 
-def combined(routine: Routine, one: Reduction) -> Combined | str:
+def combined(routine: Routine, one: Reduction, by_use: ByUse) -> Combined | str:
     """The lines that combine a variable over the ranks, or why there are none."""
     if one.record is not None:
-        return _of_record(routine, one, one.record)
+        return _of_record(routine, one, one.record, by_use)
     what = f"REDUCTION({one.operator}:{one.name}{one.section}) over ranks"
-    declaration = declared(routine, one.name)
+    declaration = by_use.declaration(routine, one.name)
     if routine.source.form is Form.C:
         return _in_c(one, declaration, what)
     return _in_fortran(one, declaration, what)
@@ -132,7 +132,7 @@ def _fortran_class(declaration: Declaration | None) -> str | None:
     return _FORTRAN_CLASSES.get(re.sub(r"\s", "", word[0])) if word else None
 
 
-def _of_record(routine: Routine, one: Reduction, record: Record) -> Combined | str:
+def _of_record(routine: Routine, one: Reduction, record: Record, by_use: ByUse) -> Combined | str:
     """The ranks elect one of those that have the extremum, and all get what it has kept. The variable that
     holds the extremum brings the lines for all of the record."""
     if leading_component(record.target)[1] != one.name:
@@ -146,7 +146,7 @@ def _of_record(routine: Routine, one: Reduction, record: Record) -> Combined | s
             size = f"8 * (int)sizeof({target}), HOMING_CLASS({target})"
             lines.append(f"homing_elect(&{target}, {size}, HOMING_{_C[operator][0]}, {begins});")
             continue
-        kind = _fortran_class(declared(routine, target))
+        kind = _fortran_class(by_use.declaration(routine, target))
         if kind not in ("integers", "reals"):
             return f"the extremum that '{target}' keeps, over ranks: of integers and reals alone"
         size = f"storage_size({target}), homing_{kind}"

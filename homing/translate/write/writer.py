@@ -196,7 +196,7 @@ class RoutineText:
         """Writer.reductions."""
         before, behind = [], []
         for one in reductions:
-            found = combined(self.routine, one)
+            found = combined(self.routine, one, self.distributions.by_use)
             if isinstance(found, str):
                 self.problems.append((*one.place, found))
                 continue

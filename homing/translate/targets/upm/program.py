@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from homing.translate.directives.model import Form
 from homing.translate.front.resolve import number
-from homing.translate.plan.accessibility import NotPublic
+from homing.translate.plan.by_use import ByUse
 from homing.translate.tree import (
     Construct,
     Declaration,
@@ -44,7 +44,7 @@ class Program:
                         self.modules[routine.name] = routine
                 else:
                     self.routines.setdefault(routine.name, routine)
-        self._by_use: dict[int, dict[str, tuple[Routine, str]]] = {}
+        self._brought = ByUse(self.modules).brought
         number(self.all(), self.routines)
         #: Where a procedure gets which argument, where every thread has the same one.
         self.callers: dict[str, list[tuple[Routine, Reference]]] = {}
@@ -152,38 +152,6 @@ class Program:
                         return file, name
             scope = scope.parent
         return None
-
-    def _brought(self, scope: Routine) -> dict[str, tuple[Routine, str]]:
-        """What the USE statements of a scope bring into it."""
-        if id(scope) not in self._by_use:
-            found: dict[str, tuple[Routine, str]] = {}
-            for used in scope.uses:
-                for local, module, original in self._offered(scope, used, frozenset()):
-                    found.setdefault(local, (module, original))
-            self._by_use[id(scope)] = found
-        return self._by_use[id(scope)]
-
-    def _offered(self, scope: Routine, used: str, seen: frozenset[str]) -> Iterator[tuple[str, Routine, str]]:
-        """(name, module, name there) of what a USE statement of the scope brings."""
-        module = self.modules.get(used)
-        if module is None or used in seen:
-            return
-        _, _, only = scope.uses[used]
-        renamed = {
-            original: scope.source.text[begin:end].partition("=>")[0].strip().lower()
-            for name, original, begin, end in scope.renamed
-            if name == used
-        }
-        listed = None if only is None else {part.strip() for part in only.split(",")}
-        hidden = NotPublic(module)
-        inherited = [one for inner in module.uses for one in self._offered(module, inner, seen | {used})]
-        for original, owner, there in [*((name, module, name) for name in module.declarations), *inherited]:
-            if hidden(original):
-                continue
-            if original in renamed:
-                yield renamed[original], owner, there
-            elif listed is None or original in listed:
-                yield original, owner, there
 
 
 def called(nodes: Sequence[Node]) -> list[str]:
