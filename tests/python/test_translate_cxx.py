@@ -262,7 +262,7 @@ int main()
 }
 """
 REFUSED = [
-    ("", "double &x = a[2]; x = 3;", "13:17", "another name"),
+    ("", "double &x = a[n - 2]; n = 3; x = 3;", "13:17", "another name"),
     ("", "double &x = a[2] > 1 ? a[2] : a[3]; x = 3;", "13:28", "another name"),
     ("", "const double &x = std::max(a[2], a[3]); a[2] = x;", "13:32", "another name"),
     ("", "for (double &x : a) x = 3;", "13:22", "another name"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.front import cxx
-from homing.translate.front.c_elements_given import element_given
+from homing.translate.front.c_elements_given import element_given, element_referred
 from homing.translate.front.c_expressions import (
     ASSIGNMENTS,
     POINTERS,
@@ -276,7 +276,9 @@ class Accesses:
         for index, argument in enumerate(cxx.arguments(cursor)):
             inner, first = strip(argument), len(found)
             if index in changed:
-                self.expression(inner, found, Access.OTHER, conditional, into)
+                referred = access is not Access.OTHER and element_referred(cursor, index, argument)
+                used_as = Access.UPDATE if referred else Access.OTHER
+                self.expression(inner, found, used_as, conditional, into)
                 _given_to(found[first:], name, index)
                 continue
             if not self.places.source.cxx and (given := element_given(cursor, index, argument)):

@@ -1,5 +1,6 @@
-"""C's pointers to an element or a row (`P *p = &ps[i];`, `double *row = a[i];`) go: what they mean stands in
-their place, as the user could have written (`ps[i].x`, `a[i][j]`).
+"""C's pointers to an element or a row (`P *p = &ps[i];`, `double *row = a[i];`) go, and so do references of
+C++ (`P &p = ps[i];`): what they mean stands in their place, as the user could have written (`ps[i].x`,
+`a[i][j]`).
 
 Only where they mean the same as long as they are there: the pointer is not changed and given nobody but to
 functions, and neither is what is in its value.
@@ -38,12 +39,14 @@ _BRACKET = re.compile(r"\s*\[")
 
 @dataclass(frozen=True)
 class _Element:
-    """What a pointer means: the array's name, what is in the brackets, and whether it is a row."""
+    """What a pointer means: the array's name, what is in the brackets, and whether it is a row. reference: it
+    is no pointer."""
 
     root: Cursor
     name: str
     subscripts: tuple[str, ...]
     row: bool
+    reference: bool = False
 
     def text(self, more: str = "") -> str:
         """more: how far it lies behind."""
@@ -97,12 +100,15 @@ class ElementPointers:
 
     def _meant(self, variable: Cursor) -> _Element | None:
         values = [one for one in variable.get_children() if one.kind.is_expression()]
-        if variable.type.kind is not TypeKind.POINTER or len(values) != 1:
+        reference = variable.type.kind is TypeKind.LVALUEREFERENCE
+        if (variable.type.kind is not TypeKind.POINTER and not reference) or len(values) != 1:
             return None
         if variable.storage_class is StorageClass.STATIC:
             return None
         value, row = strip(values[0]), False
-        if unary(value) == ADDRESS:
+        if reference:
+            pass
+        elif unary(value) == ADDRESS:
             value = strip(next(iter(value.get_children())))
         elif value.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and value.type.get_canonical().kind in ARRAYS:
             row = True
@@ -130,7 +136,7 @@ class ElementPointers:
                 return None
             at = closing(self.code, opening.end())
             subscripts.append(" ".join(self.source.text[opening.end() : at - 1].split()))
-        return _Element(inner, inner.spelling, tuple(subscripts), row)
+        return _Element(inner, inner.spelling, tuple(subscripts), row, reference)
 
     def _known(self, root: Cursor) -> bool:
         """Is it an array that may be distributed?"""
@@ -160,6 +166,8 @@ class ElementPointers:
                 return False
         changed = {one.hash for at in behind for one in _changed(at, (*COUNTING, ADDRESS))}
         addressed = {one.hash for one in _changed(function, (ADDRESS,), assigned=False)}
+        if self.source.cxx:
+            addressed |= {one.hash for one in _held(function)}
         calls = any(one.kind is CursorKind.CALL_EXPR and not _of_the_system(one) for one in inside)
         for one in used:
             if one is None or one.hash in changed:
@@ -186,7 +194,11 @@ class ElementPointers:
                 if len(inside) != 1:
                     break
                 inner = inside[0]
-            if inner.kind is CursorKind.DECL_REF_EXPR and inner.referenced == variable:
+            if inner.kind is CursorKind.LAMBDA_EXPR:
+                every = (one.referenced for one in inner.walk_preorder())
+                if any(one is not None and one == variable for one in every):
+                    yield None  # which may keep it
+            elif inner.kind is CursorKind.DECL_REF_EXPR and inner.referenced == variable:
                 yield from self._use(cursor, inner, element)
             else:
                 yield from self._uses(child, variable, element)
@@ -195,6 +207,9 @@ class ElementPointers:
         text, begin, end = self.source.text, self.places.begin(use), self.places.end(use)
         if text[begin:end] != use.spelling:
             yield None  # in a macro
+            return
+        if element.reference:
+            yield begin, end, element.text()
             return
         first = next(iter(around.get_children()), None)
         is_base = first is not None and self.places.begin(first) == begin and self.places.end(first) == end
@@ -243,6 +258,20 @@ def _changed(cursor: Cursor, operators: Container[int], assigned: bool = True) -
         target = strip(next(iter(inner.get_children()))) if (assigns and assigned) or counts else None
         if target is not None and target.kind is CursorKind.DECL_REF_EXPR and target.referenced is not None:
             yield target.referenced
+
+
+def _held(cursor: Cursor) -> Iterator[Cursor]:
+    """C++: the variables that something gets, or has another name for, instead of their values."""
+    for inner in cursor.get_children():
+        if inner.kind is CursorKind.DECL_REF_EXPR and inner.referenced is not None:
+            target = _assigns(cursor) or cursor.kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
+            if not target and cursor.kind is not CursorKind.UNEXPOSED_EXPR and unary(cursor) not in COUNTING:
+                yield inner.referenced
+        elif inner.kind is CursorKind.LAMBDA_EXPR:
+            every = (one.referenced for one in inner.walk_preorder())
+            yield from (one for one in every if one is not None and one.kind in _VARIABLES)
+        else:
+            yield from _held(inner)
 
 
 def _of_the_system(call: Cursor) -> bool:

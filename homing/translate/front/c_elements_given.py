@@ -1,4 +1,5 @@
-"""C: functions that get the address of one element (`move(&ps[i], dt)`) and do no more than use that element.
+"""C: functions that get the address of one element (`move(&ps[i], dt)`), in C++ a reference to it
+(`move(ps[i], dt)`), and do no more than use that element.
 
 Such a call reads or changes the element, as if that stood in the program: what the function makes of the
 pointer is looked at in its body, and in those of functions of the file that it gives the pointer on to.
@@ -8,12 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clang.cindex import Cursor, CursorKind, TypeKind
+from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
-from homing.translate.front.c_types import ADDRESS, DEREFERENCE, TRANSPARENT, strip, unary
+from homing.translate.front.c_types import ADDRESS, COUNTING, DEREFERENCE, TRANSPARENT, strip, unary
+from homing.translate.front.cxx import (
+    CASTS,
+    REFERENCES,
+    by_reference,
+    function_name,
+    has_references,
+    is_copy,
+    makes_number,
+)
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import Access
 
+#: Functions of std that change what they get by reference, and keep no address.
+_EXCHANGES = frozenset({"std::swap", "std::exchange"})
+#: What may stand around an assignment whose value nothing uses.
+_STATEMENTS = (CursorKind.COMPOUND_STMT, CursorKind.IF_STMT, CursorKind.FOR_STMT, CursorKind.WHILE_STMT)
 #: Functions that give the pointer on to each other, at most.
 _DEEPEST = 8
 
@@ -30,6 +44,72 @@ def element_given(call: Cursor, index: int, argument: Cursor) -> tuple[Cursor, A
         return None
     access = _use(call.referenced, index, 0)
     return None if access is None else (element, access)
+
+
+def element_referred(call: Cursor, index: int, argument: Cursor) -> bool:
+    """C++: is the argument an element, or what it holds, that a function gets by reference and reads and
+    changes, and does no more?"""
+    inner, kind = strip(argument), argument.type.get_canonical().kind
+    while inner.kind is CursorKind.MEMBER_REF_EXPR and any(True for _ in inner.get_children()):
+        inner = strip(next(iter(inner.get_children())))
+    if inner.kind is not CursorKind.ARRAY_SUBSCRIPT_EXPR or kind in (TypeKind.POINTER, *ARRAYS):
+        return False
+    callee = call.referenced
+    if callee is not None and callee.location.is_in_system_header:
+        return function_name(callee, frozenset()) in _EXCHANGES
+    return _uses_reference(callee, index, 0)
+
+
+def _uses_reference(function: Cursor | None, index: int, depth: int) -> bool:
+    """Does a function keep no address of what its argument refers to, and give it to none that may?"""
+    definition = function.get_definition() if function is not None else None
+    if definition is None or definition.kind is not CursorKind.FUNCTION_DECL or depth > _DEEPEST:
+        return False
+    parameters = list(definition.get_arguments())
+    if index >= len(parameters) or definition.result_type.kind in REFERENCES:
+        return False
+    return all(_is_value(path, depth) for path in _uses(definition, parameters[index]))
+
+
+def _is_value(path: list[Cursor], depth: int) -> bool:
+    """Is the name (the last of the path), or what it holds, read or changed, and no more?"""
+    if any(one.kind is CursorKind.LAMBDA_EXPR for one in path):
+        return False
+    at = len(path) - 1
+    while True:
+        after, above = _above(path, at)
+        held = above.kind is CursorKind.MEMBER_REF_EXPR and above.referenced.kind is CursorKind.FIELD_DECL
+        if not held and not _is_element_of(above, path[at]):
+            break
+        at = after
+    child, outer = path[at], path[after - 1]
+    if child.type.get_canonical().kind in ARRAYS:
+        return False
+    if above.kind is CursorKind.CALL_EXPR and above.referenced is not None:
+        if above.referenced.kind is not CursorKind.FUNCTION_DECL:
+            return is_copy(above.referenced)
+        numbers = [n for n, one in enumerate(above.get_arguments()) if child in one.walk_preorder()]
+        kept = by_reference(above, constant=True)
+        return all(n not in kept or _uses_reference(above.referenced, n, depth + 1) for n in numbers)
+    if path[at - 1].kind is CursorKind.UNEXPOSED_EXPR:  # its value
+        return not (
+            (above.kind is CursorKind.VAR_DECL and above.type.kind in REFERENCES)
+            or (above.kind is CursorKind.INIT_LIST_EXPR and has_references(above.type))
+            or (above.kind in CASTS and not makes_number(above))
+        )
+    changes = _assigns(above) or above.kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
+    return outer.kind in _STATEMENTS and (changes or unary(above) in COUNTING)
+
+
+def _is_element_of(above: Cursor, array: Cursor) -> bool:
+    """Is it `m[i]` of a member `m` that is an array?"""
+    if above.kind is not CursorKind.ARRAY_SUBSCRIPT_EXPR or array.type.get_canonical().kind not in ARRAYS:
+        return False
+    return array in next(iter(above.get_children())).walk_preorder()
+
+
+def _assigns(cursor: Cursor) -> bool:
+    return cursor.kind is CursorKind.BINARY_OPERATOR and cursor.binary_operator is BinaryOperator.Assign
 
 
 def _use(function: Cursor | None, index: int, depth: int) -> Access | None:

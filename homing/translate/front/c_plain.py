@@ -16,6 +16,7 @@ from homing.translate.front.c_element_pointers import ElementPointers
 from homing.translate.front.c_macros import Macro, accesses, defined
 from homing.translate.front.c_places import Places
 from homing.translate.front.c_types import strip
+from homing.translate.front.cxx import children
 from homing.translate.front.expand import marker
 from homing.translate.front.libclang import ARRAYS, MACROS
 from homing.translate.positions import TranslationError
@@ -30,7 +31,7 @@ _WHOLE = re.compile(r"&\s*(?P<name>\w+)(?P<first>(?:\s*\[\s*0\s*\])*)")
 _UNSIZED = (TypeKind.POINTER, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY)
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(?:homing|distribute)\b(.*)$", re.MULTILINE)
 _PARALLEL = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(?:omp|homing|distribute)\b", re.MULTILINE)
-#: How deep macros may be made of others.
+#: How deep macros, and references, may be made of others.
 _DEEPEST = 20
 
 
@@ -48,7 +49,7 @@ def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str]
     made = edited(source.text, [*rows, *pragmas])
     if rows and made is not None and _types(parse(made), source.path) != _types(unit, source.path):
         made = edited(source.text, pragmas)  # declarations that are not understood stay
-    if not source.cxx and _PARALLEL.search(source.text):
+    if _PARALLEL.search(source.text):
         made = _without_pointers(source, unit if made is None else parse(made), made, parse)
     if made is not None:
         raise Plainer(SourceFile(source.path, made, source.form, source.fixed_columns, True, source.cxx))
@@ -58,17 +59,23 @@ def _without_pointers(
     source: SourceFile, unit: TranslationUnit, made: str | None, parse: Callable[[str], TranslationUnit]
 ) -> str | None:
     """The text, changed so far or not (None), without pointers to elements and rows."""
-    text = source.text if made is None else made
-    read = SourceFile(source.path, text, source.form, source.fixed_columns, True, source.cxx)
-    functions = [
-        one
-        for one in _declared(unit.cursor.get_children(), source.path)
-        if one.kind is CursorKind.FUNCTION_DECL and one.is_definition()
-    ]
-    found = edited(text, list(ElementPointers(read, _named(text)).edits(functions)))
-    if found is None or any(one.severity >= Diagnostic.Error for one in parse(found).diagnostics):
-        return made
-    return found
+    for _ in range(_DEEPEST):  # a reference to what is one
+        text = source.text if made is None else made
+        read = SourceFile(source.path, text, source.form, source.fixed_columns, True, source.cxx)
+        everything = children(unit.cursor) if source.cxx else unit.cursor.get_children()
+        functions = [
+            one
+            for one in _declared(everything, source.path)
+            if one.kind is CursorKind.FUNCTION_DECL and one.is_definition()
+        ]
+        found = edited(text, list(ElementPointers(read, _named(text)).edits(functions)))
+        if found is None:
+            break
+        unit = parse(found)
+        if any(one.severity >= Diagnostic.Error for one in unit.diagnostics):
+            break
+        made = found
+    return made
 
 
 def _named(text: str) -> set[str]:

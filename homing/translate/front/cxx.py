@@ -41,7 +41,7 @@ CASTS = (
     CursorKind.CXX_FUNCTIONAL_CAST_EXPR,
 )
 #: Functions of std that compute on numbers, whether or not they are templates; C's own have their C names.
-_OF_NUMBERS = frozenset(["max", "min", "clamp", "abs", "swap", "move"])
+_OF_NUMBERS = frozenset(["max", "min", "clamp", "abs", "exchange", "swap", "move"])
 #: Functions of std that work on what lies between two addresses, and keep none of them.
 _OF_RANGES = frozenset(
     ["accumulate", "adjacent_difference", "all_of", "any_of", "copy", "copy_backward", "copy_if", "copy_n",
@@ -408,11 +408,16 @@ def _of_numbers(callee: Cursor) -> bool:
         inner = kind.get_canonical()
         if inner.kind in REFERENCES:
             inner = inner.get_pointee().get_canonical()
-        if lists_numbers(inner):
+        if lists_numbers(inner) or (callee.spelling in ("swap", "exchange") and _is_plain(inner)):
             continue
         if inner.kind is TypeKind.RECORD or (inner.kind is TypeKind.POINTER and callee.spelling != "swap"):
             return False
     return True
+
+
+def _is_plain(kind: Type) -> bool:
+    """A structure that is no more than its bytes."""
+    return kind.kind is TypeKind.RECORD and is_data(kind.get_declaration())
 
 
 def lists_numbers(kind: Type) -> bool:

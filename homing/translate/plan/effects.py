@@ -84,7 +84,7 @@ _C_COMPUTES = frozenset(name + suffix for name in _MATH for suffix in ("", "f", 
     strcmp strlen strncmp tolower toupper
 """)
 _C_HARMLESS = _C_COMPUTES | _words("""
-    __assert_fail aligned_alloc assert calloc free malloc realloc std::move std::swap
+    __assert_fail aligned_alloc assert calloc free malloc realloc std::exchange std::move std::swap
 """)
 #: They write what their first argument means, and nothing else.
 _C_INTO_FIRST = _words("memcpy memmove memset snprintf sprintf strcat strcpy strncpy")
