@@ -13,23 +13,19 @@ from collections.abc import Sequence
 from homing.translate.directives import model as d
 from homing.translate.openmp import Reduction, reductions_of
 from homing.translate.plan import clauses as table
-from homing.translate.plan.accessibility import declared_in
-from homing.translate.plan.atomic_sums import atomic_sums
 from homing.translate.plan.boxes import Site
 from homing.translate.plan.clauses import Place
-from homing.translate.plan.effects import What, others
 from homing.translate.plan.model import ReadPlan
 from homing.translate.plan.threads_differ import Differing, of_procedure, of_region
 from homing.translate.positions import Problem
 from homing.translate.targets.communication import Communication
+from homing.translate.targets.one_rank import OneRank
 from homing.translate.targets.owned_loops import OwnedLoops
-from homing.translate.targets.rank_sums import RankSums
 from homing.translate.targets.routine import Fresh, Work
 from homing.translate.targets.serial_code import SerialCode
 from homing.translate.targets.single_owner import SingleOwner, loop_variables
 from homing.translate.targets.whole_constructs import OF_MANY, lists_arrays, one_thread_can, whole
 from homing.translate.tree import (
-    CLASSES,
     Branch,
     Construct,
     Executable,
@@ -55,6 +51,7 @@ class Parts:
         self.loops = OwnedLoops(work, self.exchange)
         self.singles = SingleOwner(work, self.exchange)
         self.serial = SerialCode(work, self.region)
+        self.ranks = OneRank(work)
 
     # --- the routine --------------------------------------------------------------------------------
 
@@ -199,8 +196,8 @@ class Parts:
                 return
             region.private |= set(table.counters(construct))
             around = self.loops.share_out(construct, loop, region)
-            sums = self._atomic_sums(loop, region)
-            self._seen_by_one_rank(loop, region, frozenset(one.name for one in sums))
+            sums = self.ranks.atomic_sums(loop, region)
+            self.ranks.seen_by_one_rank(loop, region, frozenset(one.name for one in sums))
             inside = around.exchange + around.setup, around.left + around.behind
             self.work.writer.begin_region(region, construct, *inside)
             if around.last:
@@ -209,17 +206,12 @@ class Parts:
                 self.work.after(construct.end, behind, construct.begin)
         else:
             if self.work.mpi:
-                sums = self._once_a_rank(construct, region)
+                sums = self.ranks.once_a_rank(construct, region)
                 region.added_up = frozenset(one.name for one in sums)
             self.in_region(construct.body, region)
             self.work.writer.begin_region(region, construct, [], [])
         if self.work.mpi:
             self._mpi_region(construct, sums)
-
-    def _atomic_sums(self, loop: Loop, region: Region) -> list[Reduction]:
-        """Shared variables that the loop's ATOMIC and CRITICAL constructs add to: the ranks are added up."""
-        found = atomic_sums(self.work.routine, self.work.distributions, loop) if self.work.mpi else []
-        return [one for one in found if one.name not in region.private and one.name not in self.work.arrays]
 
     def _mpi_region(self, construct: Construct, sums: Sequence[Reduction]) -> None:
         found = [*_reductions(construct), *sums]
@@ -254,7 +246,7 @@ class Parts:
                     self._sequential(node, region)
                 else:
                     for statement in statements([node]):
-                        self._seen_by_one_rank(statement, region)
+                        self.ranks.seen_by_one_rank(statement, region)
                     self.work.forget(node)
                 continue
             if isinstance(node, Loop | Branch):
@@ -328,8 +320,8 @@ class Parts:
             around = self.loops.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
             # In a procedure that is called in regions, each thread may have a variable of its own.
-            sums = self._atomic_sums(loop, region) if region.construct is not None else []
-            self._seen_by_one_rank(loop, region, frozenset(one.name for one in sums))
+            sums = self.ranks.atomic_sums(loop, region) if region.construct is not None else []
+            self.ranks.seen_by_one_rank(loop, region, frozenset(one.name for one in sums))
             region.reductions = of_region
             region.private -= last
             barrier = waits and self.work.shares(node, region)
@@ -342,7 +334,7 @@ class Parts:
             return
         if not touches:
             if directive.name in ("critical", "atomic", "ordered"):
-                self._seen_by_one_rank(node, region, region.added_up)
+                self.ranks.seen_by_one_rank(node, region, region.added_up)
             self.work.forget(node)
             return
         if directive.name == "parallel" or node.parallel:
@@ -382,76 +374,6 @@ class Parts:
         self.singles.on_whole(node, self.work.touched(node.body), region)
         return True
 
-    def _once_a_rank(self, construct: Construct, region: Region) -> list[Reduction]:
-        """Refuses what every rank adds alike to a variable that the ranks combine behind the region. Returns
-        the shared variables to which threads add, in ATOMIC and CRITICAL, what own iterations have found."""
-        firstprivate = construct.directive.listed("firstprivate")
-
-        def own(name: str) -> bool:
-            return name in region.private and name not in firstprivate
-
-        sums = RankSums(self.work.routine, construct.body, self.work.distributions, own)
-        for one in region.reductions:
-            where = sums.once_a_rank(one)
-            if where is not None:
-                reason = (
-                    f"every rank adds to '{one.name}' here, and the region's REDUCTION adds up the ranks: "
-                    "add it up in a loop with a REDUCTION of its own"
-                )
-                self.work.wrong(*where, reason)
-        other = set(region.private) | self.work.arrays.keys()
-        for node in walk(construct.body):
-            if isinstance(node, Construct) and node.worksharing:
-                other |= {one.name for one in references([node])}
-        return [
-            one
-            for one in atomic_sums(self.work.routine, self.work.distributions, construct)
-            if one.name not in other and sums.once_a_rank(one) is None
-        ]
-
-    def _seen_by_one_rank(
-        self, node: Loop | Construct | Statement, region: Region, added_up: frozenset[str] = frozenset()
-    ) -> None:
-        """What a loop over own iterations (or each thread, outside of loops) does that its process alone
-        would see, and that the whole program should."""
-        if not self.work.mpi:
-            return
-        loop = isinstance(node, Loop)
-        what = (
-            "a loop whose iterations other ranks run, too" if loop else "what each thread of each rank runs"
-        )
-        acts = self.work.distributions.effects.acts(self.work.routine, [node])
-        for act in others(acts, lambda one: self.work.seen_by_others(one, node, region)):
-            if act.what is What.WRITE and act.name in added_up:
-                continue
-            if act.pointer and not act.through and act.name in self.work.arrays:
-                continue  # what it points to is its parts
-            by = f", by '{act.through}'," if act.through else ""
-            advice = "distribute it, or make it PRIVATE or a REDUCTION"
-            shared = "shared"
-            if self._of_threads(act.name):
-                shared, advice = "THREADPRIVATE", "ranks would have other values: make it PRIVATE"
-            written = f"is {shared} and written{by} in {what}: {advice}"
-            if act.reference is not None and act.reference.apart is not None:
-                written = f"may be written in {what}: {act.reference.apart}"
-            reason = {
-                What.WRITE: f"'{act.name}' {written}",
-                What.IO: f"input or output{by} in {what}: only rank 0 is heard",
-                What.END: f"ends one rank{by}, and the others wait for it",
-                What.UNKNOWN: f"{_not_seen(act.name)}, and {what.removeprefix('what ')} may not change "
-                "what other ranks read",
-                What.POINTER: f"'{act.name}' may be any procedure, for it is a pointer or an argument: what "
-                f"it writes{by} is not seen, and {what.removeprefix('what ')} may not change what other "
-                "ranks read: call the procedure by its name",
-            }[act.what]
-            self.work.wrong(act.begin, act.end, reason)
-
-    def _of_threads(self, name: str) -> bool:
-        """Is it THREADPRIVATE, here or where it comes from?"""
-        known = self.work.distributions
-        where = declared_in(self.work.routine, name, known.modules)
-        return where is not None and name in where.private
-
     # --- statements that all threads run ------------------------------------------------------------
 
     def _region_statement(self, statement: Statement, region: Region) -> None:
@@ -471,7 +393,7 @@ class Parts:
                 return
         if elements:
             self._region_reads(statement, region)
-        self._seen_by_one_rank(statement, region)
+        self.ranks.seen_by_one_rank(statement, region)
         self.work.forget(statement)
 
     def _region_reads(self, statement: Statement, region: Region) -> None:
@@ -502,11 +424,3 @@ class Parts:
 
 def _reductions(construct: Construct) -> list[Reduction]:
     return reductions_of(construct.directive.clause("reduction"))
-
-
-def _not_seen(name: str) -> str:
-    if name == CLASSES:
-        return "what code of classes writes is not followed"
-    if name.startswith("std::"):
-        return f"what '{name}' writes is not followed"
-    return f"what '{name}' writes is not seen: its file is not among those given"
