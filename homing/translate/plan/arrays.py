@@ -12,6 +12,7 @@ from homing.translate.affine import affine, shifted
 from homing.translate.directives import model as d
 from homing.translate.front.resolve import number
 from homing.translate.plan.accessibility import declared_in, used_first
+from homing.translate.plan.alignment import aligned
 from homing.translate.plan.allocation import allocated_otherwise
 from homing.translate.plan.array import Array
 from homing.translate.plan.bindings import bindings, call_bound
@@ -30,7 +31,6 @@ from homing.translate.plan.passed_elements import pass_elements
 from homing.translate.plan.passed_pieces import pass_pieces
 from homing.translate.plan.passing import Passing
 from homing.translate.plan.redistribution import Redistributions
-from homing.translate.plan.reference_text import folded
 from homing.translate.plan.swaps import find_swaps
 from homing.translate.plan.templates import with_templates
 from homing.translate.plan.undeclared import undeclared
@@ -431,66 +431,10 @@ class Distributions:
         target = align.target.name.key
         target_dimensions = base.dimensions if base is not None else space[target]
         found = routine.lookup(align.name.key)
-        rank = len(found[1].bounds) if found else 0
-        dummies = [text.text.strip().lower() for text in align.subscripts] or [":"] * rank
-        subscripts = [text.text.strip().lower() for text in align.target.subscripts] or [":"] * len(
-            target_dimensions
-        )
-        if len(subscripts) != len(target_dimensions):
-            self._wrong(
-                align, f"'{align.target.name}' has {len(target_dimensions)} dimensions, not {len(subscripts)}"
-            )
+        dimensions = aligned(routine, align, target_dimensions, base)
+        if isinstance(dimensions, str):
+            self._wrong(align, dimensions)
             return
-        dimensions = [Dimension(d.Kind.STAR) for _ in dummies]
-        colons = [i for i, text in enumerate(dummies) if text == ":"]
-        next_colon = 0
-        for index, text in enumerate(subscripts):
-            wanted = target_dimensions[index]
-            if text == "*":
-                if wanted.distributed:
-                    self._wrong(align, "replication over a distributed dimension is not supported")
-                    return
-                continue
-            if text == ":":
-                if next_colon >= len(colons):
-                    self._wrong(align, "more ':' in the target than in the array")
-                    return
-                at, offset = colons[next_colon], 0
-                next_colon += 1
-            else:
-                value = affine(text)
-                using = [name for name in dummies if value.coefficient(name)]
-                if not using:
-                    if wanted.distributed:
-                        self._wrong(align, f"'{text}' puts the whole array on one part")
-                        return
-                    continue
-                if len(value.terms) != 1 or value.terms[0][1] != 1:
-                    self._wrong(align, f"'{text}' is not an index plus a number")
-                    return
-                at, offset = dummies.index(using[0]), value.constant
-            if wanted.distributed:
-                base_name, base_dimension = wanted.base, wanted.base_dimension
-                upper = wanted.upper
-                if base is not None and not base_name:
-                    base_name, base_dimension = target, index
-                    upper = base.declaration.bounds[index].upper
-                if text == ":" and base is not None and found and index < len(base.declaration.bounds):
-                    # `:` aligns first with first.
-                    own, other = found[1].bounds[at], base.declaration.bounds[index]
-                    if not own.deferred and not other.deferred:
-                        step = affine(folded(other.lower, routine)).minus(affine(folded(own.lower, routine)))
-                        offset = step or 0
-                dimensions[at] = replace(
-                    wanted,
-                    upper=upper,
-                    offset=wanted.offset + offset,
-                    base=base_name,
-                    base_dimension=base_dimension,
-                )
-            elif base is not None and index < len(base.declaration.bounds):  # how far it reaches
-                upper = base.declaration.bounds[index].upper
-                dimensions[at] = Dimension(d.Kind.STAR, upper=upper, offset=offset)
         space[align.name.key] = dimensions
         if base is not None and found and found[1].storage in ("static", "automatic") and _late(base):
             self._wrong(align, f"'{align.name}' is there before '{target}' is: make it ALLOCATABLE, too")
