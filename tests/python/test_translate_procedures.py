@@ -271,4 +271,5 @@ def test_dummies_begin_and_end_where_their_arrays_do(
         assert said in done.stdout
     else:
         assert (done.returncode, done.stdout) == (3, "")
-        assert f"'u', dimension 1, {said}" in done.stderr
+        assert f"p.f90:6:28: 'u', dimension 1, {said}" in done.stderr
+        assert "declare it with the bounds of what is passed" in done.stderr

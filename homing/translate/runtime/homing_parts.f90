@@ -176,17 +176,19 @@ module homing_parts
       type(homing_handle), value :: layout, other
       integer(c_int), value :: dimension, other_dimension
     end subroutine
-    subroutine homing_begins_at(layout, dimension, lower) bind(c)
-      import :: homing_handle, c_int, homing_long
+    subroutine homing_begins_at(layout, dimension, lower, where) bind(c)
+      import :: homing_handle, c_int, homing_long, c_char
       type(homing_handle), value :: layout
       integer(c_int), value :: dimension
       integer(homing_long), value :: lower
+      character(kind=c_char), intent(in) :: where(*)
     end subroutine
-    subroutine homing_ends_at(layout, dimension, upper) bind(c)
-      import :: homing_handle, c_int, homing_long
+    subroutine homing_ends_at(layout, dimension, upper, where) bind(c)
+      import :: homing_handle, c_int, homing_long, c_char
       type(homing_handle), value :: layout
       integer(c_int), value :: dimension
       integer(homing_long), value :: upper
+      character(kind=c_char), intent(in) :: where(*)
     end subroutine
     subroutine homing_clear(layout, part, memory, zero) bind(c)
       import :: homing_handle, c_int

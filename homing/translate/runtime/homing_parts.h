@@ -134,8 +134,8 @@ long homing_template_upper(const homing_layout* layout, int dimension);
 void homing_together(const homing_layout* layout, int dimension, const homing_layout* other,
                      int other_dimension);
 /* Ends the program unless the array's first and last index are those that a procedure declares for it. */
-void homing_begins_at(const homing_layout* layout, int dimension, long lower);
-void homing_ends_at(const homing_layout* layout, int dimension, long upper);
+void homing_begins_at(const homing_layout* layout, int dimension, long lower, const char* where);
+void homing_ends_at(const homing_layout* layout, int dimension, long upper, const char* where);
 
 /* Bounds of what a part stores in a dimension (shadow included); local ones, from 1 (Fortran) or 0 (C), where
  * the dimension is CYCLIC. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -93,8 +94,10 @@ class FortranDeclarations(FortranModules):
         bounds, layout = array.declaration.bounds, self.layout(array)
         sides = [("begins", index, bounds[index].lower) for index in sorted(array.unsure.begins)]
         sides += [("ends", index, bounds[index].upper or "") for index in sorted(array.unsure.ends)]
+        place = self.source.place(array.declaration.begin)
+        where = f"{os.path.basename(place.file)}:{place.line}:{place.column}".replace("'", "''")
         return [
-            f"call homing_{what}_at({layout}, {index}, int({text}, homing_long))"
+            f"call homing_{what}_at({layout}, {index}, int({text}, homing_long), '{where}' // achar(0))"
             for what, index, text in sides
             if checkable(text.lower(), self.arrays)
         ]

@@ -142,18 +142,20 @@ void homing_together(const homing_layout* layout, int i, const homing_layout* ot
              layout->name, i + 1, other->name, j + 1);
 }
 
-void homing_begins_at(const homing_layout* layout, int i, long lower) {
+static const char declare_alike[] = "declare it with the bounds of what is passed";
+
+void homing_begins_at(const homing_layout* layout, int i, long lower, const char* where) {
     const homing_dimension* d = &layout->dimension[i];
     if (d->lower != lower)
-        fail("'%s', dimension %d, begins at %ld, and a procedure that gets it declares that it begins at %ld",
-             layout->name, i + 1, d->lower, lower);
+        fail("%s: '%s', dimension %d, begins at %ld, and at %ld in the procedure that gets it: %s", where,
+             layout->name, i + 1, d->lower, lower, declare_alike);
 }
 
-void homing_ends_at(const homing_layout* layout, int i, long upper) {
+void homing_ends_at(const homing_layout* layout, int i, long upper, const char* where) {
     const homing_dimension* d = &layout->dimension[i];
     if (d->upper != upper)
-        fail("'%s', dimension %d, ends at %ld, and a procedure that gets it declares that it ends at %ld",
-             layout->name, i + 1, d->upper, upper);
+        fail("%s: '%s', dimension %d, ends at %ld, and at %ld in the procedure that gets it: %s", where,
+             layout->name, i + 1, d->upper, upper, declare_alike);
 }
 
 long homing_low(const homing_layout* layout, int part, int i) { return stored_range(layout, part, i).low; }
