@@ -28,6 +28,29 @@ def fortran(folder: Path, declarations: str, body: str, target: str = "spmd") ->
     return translate([str(path)], Options(target))
 
 
+#: Types of which parts, as bytes, are not all; names of components, and comments, mean nothing.
+TYPES = """  type :: plain
+    integer :: pointer = 1 ! , allocatable :: no
+  end type
+  type :: list
+    type(plain) :: first
+    real, &
+      allocatable :: more(:)
+  end type list
+  type, extends(list) :: longer
+  end type
+  type holder
+    type(longer) :: inner(2)
+  end type
+  type :: able
+    integer :: k
+  contains
+    procedure, nopass :: act => sub
+  end type
+  type, extends(able) :: abler
+  end type
+  {} :: z(n)
+!$homing distribute z(block)"""
 ROWS = "!$homing distribute (block, *) :: b"
 LOOP = "!$omp parallel do private(i)\n do j = 1, n\n  do i = 1, n\n   {}\n  end do\n end do\n"
 REFUSED = [
@@ -42,6 +65,10 @@ REFUSED = [
     ("!$homing distribute (*, cyclic) :: b", LOOP.format("b(i, 2*j) = 1"), "not a loop's index plus"),
     ("", LOOP.format("a(i, j) = a(i, index(j))"), "'index(j)'"),
     ("  equivalence (a(1, 1), s)", "", "EQUIVALENCE"),
+    (TYPES.format("type(holder)"), "", "'z' has components with memory of their own (ALLOCATABLE 'more')"),
+    (TYPES.format("type(plain)"), "", None),
+    (TYPES.format("type(abler)"), "", "'z' is of a type with procedures of its own"),
+    (TYPES.format("class(plain), allocatable").replace("z(n)", "z(:)"), "", "'z' is polymorphic"),
     ("  common /blk/ a\n!$homing processors p(2)", "", "COMMON"),
     ("!$homing distribute a(block, *)", "", "twice"),
     ("!$homing distribute b(cyclic(3 + unknown), *)", "", "'unknown' is not declared"),

@@ -19,6 +19,7 @@ from homing.translate.plan.bindings import bindings, call_bound
 from homing.translate.plan.brought import bring
 from homing.translate.plan.by_use import ByUse
 from homing.translate.plan.dealt_anew import dealt_anew
+from homing.translate.plan.derived_types import DerivedTypes
 from homing.translate.plan.effects import Effects
 from homing.translate.plan.generics import call_by_own_names, calls, generics
 from homing.translate.plan.grids import Grids
@@ -61,6 +62,7 @@ class Distributions:
         self.units = units
         self.modules = {one.name: one for unit in units for one in unit.routines if one.module}
         self.by_use = ByUse(self.modules)
+        self.types = DerivedTypes(units)
         self.in_place = in_place
         self.problems: list[Problem] = []
         self.notes: list[Problem] = []
@@ -359,6 +361,9 @@ class Distributions:
             return
         if reason := self._other_storage(routine, scope, declaration, name):
             self._wrong(origin, f"'{origin.name}'{reason}")
+            return
+        if reason := self.types.why_not(routine, declaration.type, self.in_place):
+            self._wrong(origin, f"'{origin.name}' {reason}")
             return
         variable = self._variable(routine, declaration, extents)
         if variable:

@@ -1,0 +1,82 @@
+"""Fortran: derived types of which parts, as bytes, are not all, or that the runtime cannot get."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from homing.translate.tree import Routine, Unit
+
+_OF_TYPE = re.compile(r"\s*(?:type|class)\s*\(\s*(\w+)", re.IGNORECASE)
+_DEFINED = re.compile(
+    r"^[ \t]*type\b(?![ \t]*\()(?P<said>[^\n]*?)(?:::|[ \t])[ \t]*(?P<name>\w+)[ \t]*$(?P<body>.*?)"
+    r"^[ \t]*end[ \t]*type\b",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_COMMENT = re.compile(r"![^\n]*|^[*cC][^\n]*", re.MULTILINE)
+_CONTINUED = re.compile(r"&[ \t]*\n[ \t]*&?|\n {5}[^\s0]")
+_PROCEDURES = re.compile(r"^[ \t]*contains\b", re.MULTILINE | re.IGNORECASE)
+_OWN = re.compile(r"^[^\n:]*,[ \t]*(allocatable|pointer)\b[^\n]*?::[ \t]*(\w+)", re.MULTILINE | re.IGNORECASE)
+_INNER = re.compile(r"^[ \t]*(?:type|class)[ \t]*\([ \t]*(\w+)", re.MULTILINE | re.IGNORECASE)
+_EXTENDS = re.compile(r"\bextends\s*\(\s*(\w+)", re.IGNORECASE)
+
+
+class DerivedTypes:
+    """Those that the files given define."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = units
+        self._known: dict[str, list[tuple[str, str]]] | None = None
+
+    def why_not(self, routine: Routine, type_text: str, in_place: bool) -> str:
+        """Why arrays of a type cannot be distributed; nothing if they can. in_place: they stay where they
+        are."""
+        name = self._name(routine, type_text)
+        own = "" if in_place else next(self._components(name, frozenset()), "")
+        if type_text.lower().lstrip().startswith("class"):
+            return "is polymorphic (CLASS): give it one type"
+        if own:
+            return f"has components with memory of their own ({own}), which its parts do not bring"
+        if self._bound(name, frozenset()):
+            return (
+                "is of a type with procedures of its own, which Fortran gives no routine that takes any type"
+            )
+        return ""
+
+    def _name(self, routine: Routine, type_text: str) -> str:
+        """What the type is called where it is defined."""
+        found = _OF_TYPE.match(type_text)
+        name = found[1].lower() if found else ""
+        scope: Routine | None = routine
+        while scope is not None:
+            for _, original, begin, end in scope.renamed:
+                if scope.source.text[begin:end].partition("=>")[0].strip().lower() == name:
+                    name = original.lower()
+            scope = scope.parent
+        return name
+
+    def _bound(self, name: str, seen: frozenset[str]) -> bool:
+        """Has it procedures, or one that it extends?"""
+        return any(
+            _PROCEDURES.search(body)
+            or any(self._bound(one.lower(), seen | {name}) for one in _EXTENDS.findall(said))
+            for said, body in (self._types().get(name, ()) if name not in seen else ())
+        )
+
+    def _components(self, name: str, seen: frozenset[str]) -> Iterator[str]:
+        for said, body in self._types().get(name, ()) if name not in seen else ():
+            for word, component in _OWN.findall(_PROCEDURES.split(body)[0]):
+                yield f"{word.upper()} '{component}'"
+            for inner in [*_EXTENDS.findall(said), *_INNER.findall(body)]:
+                yield from self._components(inner.lower(), seen | {name})
+
+    def _types(self) -> dict[str, list[tuple[str, str]]]:
+        """What stands in the heads and bodies of the definitions, by the types' names."""
+        if self._known is None:
+            self._known = {}
+            for unit in self._units:
+                if unit.form.fortran:
+                    text = _CONTINUED.sub("", _COMMENT.sub("", unit.source.text))
+                    for one in _DEFINED.finditer(text):
+                        self._known.setdefault(one["name"].lower(), []).append((one["said"], one["body"]))
+        return self._known
