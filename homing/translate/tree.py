@@ -292,6 +292,7 @@ class Declaration:
     block: str = ""  # COMMON: whose it is; the blank one has no name
     length: str = ""  # Fortran: behind the name or the bounds, *8 or *(n); the type has it, too
     number: bool = False  # C: its type holds no address
+    addresses: bool = False  # C: its elements hold addresses
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,18 @@ def test_updates_that_are_none_of_one_variable_are_refused(tmp_path: Path, body:
         of_updates(tmp_path, body)
 
 
+@pytest.mark.parametrize(
+    ("member", "suffix"), [("double *v", ".c"), ("struct in { int k; char *s[2]; } i", ".cpp")]
+)
+def test_addresses_mean_nothing_to_other_ranks(tmp_path: Path, member: str, suffix: str) -> None:
+    path = tmp_path / f"p{suffix}"
+    struct = f"struct s {{ int n; {member}; }};\nstatic struct s x[9];\n#pragma homing distribute x[block]\n"
+    path.write_text(struct + "int main(void) { x[1].n = 2; return x[2].n; }\n")
+    translate([str(path)], Options("spmd"))
+    with pytest.raises(TranslationError, match=r"2:17: the elements hold addresses"):
+        translate([str(path)], Options("mpi"))
+
+
 RIGHT = (
     HEAD.replace(
         "  real(8), external :: foreign\n",

@@ -43,6 +43,18 @@ def is_number(kind: Type) -> bool:
     return kind.kind in _ARITHMETIC
 
 
+def holds_addresses(kind: Type) -> bool:
+    """Has a structure a pointer or a reference?"""
+    kind = kind.get_canonical()
+    while kind.kind in ARRAYS:
+        kind = kind.element_type.get_canonical()
+    if kind.kind is TypeKind.RECORD:
+        bases = kind.get_declaration().get_children()
+        inner = [one.type for one in bases if one.kind is CursorKind.CXX_BASE_SPECIFIER]
+        return any(map(holds_addresses, [*inner, *(one.type for one in kind.get_fields())]))
+    return kind.kind is TypeKind.POINTER or kind.kind in cxx.REFERENCES
+
+
 def strip(cursor: Cursor) -> Cursor:
     while cursor.kind in TRANSPARENT:
         children = [child for child in cursor.get_children() if child.kind.is_expression()]

@@ -10,7 +10,7 @@ from clang.cindex import Cursor, StorageClass, Type, TypeKind
 from homing.translate.affine import shifted
 from homing.translate.front.c_loops import Loops
 from homing.translate.front.c_places import declarator
-from homing.translate.front.c_types import is_number
+from homing.translate.front.c_types import holds_addresses, is_number
 from homing.translate.front.cxx import REFERENCES, is_data, record_of
 from homing.translate.front.libclang import ARRAYS, sizes
 from homing.translate.tree import Bound, Declaration, Routine
@@ -93,6 +93,7 @@ class Variables(Loops):
             attributes=frozenset(attributes),
             initial=initial,
             number=is_number(cursor.type),
+            addresses=holds_addresses(element),
             storage="dummy" if storage == "dummy" else "pointer" if pointer else storage,
         )
         scope.places.setdefault(name, []).append(begin)

@@ -274,6 +274,10 @@ class CDeclarations(CLayouts):
     def _declaration(self, array: Array) -> None:
         """The name becomes a pointer to the gathered array."""
         declaration = array.declaration
+        if self.mpi and declaration.addresses:
+            reason = "the elements hold addresses, which mean nothing to other ranks"
+            self.problems.append((declaration.begin, declaration.end, reason))
+            return
         if declaration.storage == "pointer":
             if declaration.initial is not None:
                 if not _OWN_MEMORY.search(declaration.initial):
