@@ -156,3 +156,36 @@ def test_arrays_allocated_elsewhere_are_compared_when_the_program_runs(workshop:
     made, _ = workshop.translated(source, "spmd")
     with pytest.raises(AssertionError, match="homing: "):
         run_command([made], workshop.folder, OMP_NUM_THREADS="2")
+
+
+SUBMODULE = """module base
+  implicit none
+  real(8), allocatable :: f(:)
+  !$homing distribute f(block)
+  interface
+    module subroutine work(k)
+      integer, intent(in) :: k
+    end subroutine
+  end interface
+end module
+submodule (base) inner
+contains
+  module subroutine work(k)
+    integer, intent(in) :: k
+    {} = k
+  end subroutine
+end submodule
+"""
+
+
+def test_a_submodule_that_uses_an_array_of_its_module(tmp_path: Path) -> None:
+    """It was translated as if it had no parts, and crashed."""
+    path = tmp_path / "p.f90"
+    path.write_text(SUBMODULE.format("if (k > 1) f(k)"))
+    translate([str(path)], Options("pages"))
+    with pytest.raises(
+        TranslationError, match=r"p\.f90:15:16: a submodule's procedure uses the distributed 'f'"
+    ):
+        translate([str(path)], Options("spmd"))
+    path.write_text(SUBMODULE.format("integer :: f(9)\n    f"))
+    translate([str(path)], Options("spmd"))

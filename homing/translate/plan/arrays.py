@@ -120,7 +120,7 @@ class Distributions:
                 self.passing.whole_calls(routine)
         for routine, begin, end, reason in not_planned(units, self.of, in_place):
             self._wrong_in(routine)(begin, end, reason)
-        for unit, begin, end, reason in interfaces(units, self.of):
+        for unit, begin, end, reason in interfaces(units, self.of, in_place):
             self.problems.append(unit.source.problem(begin, end, reason))
         self._generic_calls({name: behind for name, behind in named.items() if len(behind) > 1})
 

@@ -10,20 +10,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from homing.translate.directives.model import Form
 from homing.translate.plan.array import Array
-from homing.translate.tree import Routine, Unit
+from homing.translate.tree import Routine, Unit, references
 
 _BLOCK = re.compile(
     r"^[ \t]*interface\b.*?^[ \t]*end[ \t]*interface\b", re.MULTILINE | re.DOTALL | re.IGNORECASE
 )
+_SUBMODULE = re.compile(r"\s*submodule\s*\(\s*(\w+)", re.IGNORECASE)
 _BODY = re.compile(
     r"^[ \t]*(?!end\b)[^!'\"\n]*?\b(?:subroutine|function)[ \t]+(\w+)", re.MULTILINE | re.IGNORECASE
 )
 
 
 def interfaces(
-    units: Sequence[Unit], arrays: Callable[[Routine], Mapping[str, Array]]
+    units: Sequence[Unit], arrays: Callable[[Routine], Mapping[str, Array]], in_place: bool
 ) -> Iterator[tuple[Unit, int, int, str]]:
-    """(unit, begin, end, reason) of each that is in the way. arrays: the distributed ones of a routine."""
+    """(unit, begin, end, reason) of each that is in the way. arrays: the distributed ones of a routine.
+    in_place: they stay where they are."""
     fortran = [unit for unit in units if unit.form is not Form.C]
     for unit in fortran:
         for routine in unit.routines:
@@ -32,10 +34,31 @@ def interfaces(
             if unit.source.text[routine.parent.begin :].lstrip()[:9].lower() == "submodule":
                 reason = "a submodule's procedure gets distributed arrays: write it in the module itself"
                 yield unit, routine.begin, routine.head_end - 1, reason
+    yield from () if in_place else _in_submodules(fortran, arrays)
     for unit in fortran:
         for _, body in bodies(unit, units, arrays):
             reason = f"'{body[1].lower()}' gets distributed arrays, whose layouts this interface lacks"
             yield unit, body.start(1), body.end(1), f"{reason}: put the procedure into a module"
+
+
+def _in_submodules(
+    fortran: Sequence[Unit], arrays: Callable[[Routine], Mapping[str, Array]]
+) -> Iterator[tuple[Unit, int, int, str]]:
+    """Where procedures of submodules name arrays of the module, of which they know no parts."""
+    modules = {one.name: one for unit in fortran for one in unit.routines if one.module}
+    for unit in fortran:
+        for routine in unit.routines:
+            scope = routine
+            while scope.parent is not None:
+                scope = scope.parent
+            head = _SUBMODULE.match(unit.source.text, scope.begin)
+            if head is None or routine is scope or head[1].lower() not in modules:
+                continue
+            own = [one for one in references(routine.body) if routine.lookup(one.name) is None]
+            known = arrays(modules[head[1].lower()]).keys() - arrays(routine).keys()
+            for one in (reference for reference in own if reference.name in known):
+                reason = f"a submodule's procedure uses the distributed '{one.name}' of its module"
+                yield unit, one.begin, one.end, f"{reason}: write it in the module itself"
 
 
 def bodies(
