@@ -51,6 +51,7 @@ KINDS = (
     "returns.c",
     "rows.c",
     "several_kinds.f90",
+    "squeezed.f",
     "static_of_module.f90",
     "sums_in_regions.c",
     "sums_in_regions.f90",

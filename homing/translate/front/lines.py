@@ -6,11 +6,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from homing.translate.code_text import closing, outside_brackets
 from homing.translate.directives.model import Form
 from homing.translate.source import SourceFile
 
 _OPENMP_FREE = re.compile(r"\s*!\$omp(?=[\s&]|$)", re.IGNORECASE)
 _OPENMP_FIXED = re.compile(r"[!cC*]\$omp(.?)", re.IGNORECASE)
+_DO = re.compile(r"(do)(\d+\s*|)[a-z]\w*\s*=(?!=)", re.IGNORECASE)
+_IF = re.compile(r"if\s*\(", re.IGNORECASE)
+_GOTO = re.compile(r"\s*(go\s*to)\d+$", re.IGNORECASE)
+_CALL = re.compile(r"\s*(call)[a-z]\w*\s*(?:(\()|$)", re.IGNORECASE)
 
 
 @dataclass
@@ -30,7 +35,13 @@ class Line:
 
 def split(source: SourceFile) -> list[Line]:
     """All statements and OpenMP directives, in order. Preprocessor lines and comments are left out."""
-    return _fixed(source) if source.form is Form.FIXED else _free(source)
+    if source.form is not Form.FIXED:
+        return _free(source)
+    lines = _fixed(source)
+    for line in lines:
+        if not line.openmp:
+            _set_apart(line)
+    return lines
 
 
 def _line_ranges(text: str) -> list[tuple[int, int, int]]:
@@ -219,6 +230,24 @@ def _fixed(source: SourceFile) -> list[Line]:
             _finish(rest, lines)
     lines.sort(key=lambda line: line.begin)
     return lines
+
+
+def _set_apart(line: Line) -> None:
+    """Fixed form knows no blanks: GOTO30, DO10I=1,N and CALLSUB(X) get some, also behind IF(...). No name but
+    that of a call stands alone, or with brackets and nothing behind them."""
+    condition = _IF.match(line.code)
+    begin = closing(line.code, condition.end()) if condition else 0
+    call = _CALL.match(line.code, begin)
+    if call and call[2] and closing(line.code, call.end(2)) < len(line.code):
+        call = None
+    loop = _DO.match(line.code)
+    if loop and not outside_brackets(line.code[loop.end() :], ","):
+        loop = None
+    for found, group in ((loop, 2), (loop or _GOTO.match(line.code, begin) or call, 1)):
+        if found and found.end(group) > found.start(group):
+            at = found.end(group)
+            line.code = f"{line.code[:at]} {line.code[at:]}"
+            line.places.insert(at, line.places[at - 1])
 
 
 def _add(line: Line, text: str, begin: int, end: int) -> None:

@@ -156,10 +156,12 @@ class Parts:
     def region(self, construct: Construct) -> None:
         """A parallel region."""
         found = self.work.touched(construct.body)
+        directive = construct.directive
         if not found:
+            if construct.worksharing and isinstance(construct.body[0], Statement):
+                self.work.wrong(directive.begin, directive.end, "no loop follows")
             self.work.without_arrays([construct])
             return
-        directive = construct.directive
         name = directive.name
         if name not in ("parallel", "parallel do", "parallel do simd"):
             self.work.wrong(

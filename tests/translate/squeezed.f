@@ -1,0 +1,38 @@
+      PROGRAM Q2
+      INTEGER N
+      PARAMETER(N=25)
+      REAL*8 A(N),B(N),DOI,CALLS(3)
+C$HOMING DISTRIBUTE A(BLOCK),B(BLOCK)
+      DOI=1
+      CALLS(3)=2
+C$OMP PARALLELDO
+      DO10I=1,N
+      A(I)=I
+      B(I)=0
+   10 CONTINUE
+      DO40K=1,3
+      A(2)=A(1)+K
+      IF(K.EQ.2)GOTO45
+      A(3)=A(2)+DOI
+   40 CONTINUE
+   45 CONTINUE
+C$OMP PARALLEL DO
+      DO30 I=2,N-1
+      IF(A(I).EQ.7)GO TO30
+      B(I)=A(I-1)+A(I+1)
+   30 CONTINUE
+      IF(A(3).GT.2)CALLDONE(A,N)
+      CALLSHOW
+      PRINT *,SUM(A),B(7),SUM(B),CALLS(3)
+      END
+      SUBROUTINE DONE(X,N)
+      INTEGER N
+      REAL*8 X(N)
+C$OMP PARALLEL DO
+      DOI=1,N
+      X(I)=X(I)+1
+      ENDDO
+      END
+      SUBROUTINE SHOW
+      PRINT *,'SHOWN'
+      END
