@@ -13,11 +13,11 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from clang import cindex
-from clang.cindex import BinaryOperator, Cursor, CursorKind, StorageClass, TypeKind
+from clang.cindex import Cursor, CursorKind, StorageClass, TypeKind
 
 from homing.translate.code_text import Edit, blanked, closing
 from homing.translate.front.c_places import Places
-from homing.translate.front.c_types import ADDRESS, COUNTING, DEREFERENCE, strip, unary
+from homing.translate.front.c_types import ADDRESS, COUNTING, DEREFERENCE, assigns, strip, unary
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.source import SourceFile
 
@@ -120,7 +120,7 @@ class ElementPointers:
         depth, inner = 0, value
         while inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
             base, subscript = (strip(one) for one in inner.get_children())
-            if any(one.kind not in _VALUES or _assigns(one) for one in subscript.walk_preorder()):
+            if any(one.kind not in _VALUES or assigns(one) for one in subscript.walk_preorder()):
                 return None
             depth, inner = depth + 1, base
         if inner.kind is not CursorKind.DECL_REF_EXPR or not depth or not self._known(inner):
@@ -246,16 +246,12 @@ def _constant(variable: Cursor) -> bool:
     return bool(variable.type.is_const_qualified()) and variable.kind in _VARIABLES
 
 
-def _assigns(cursor: Cursor) -> bool:
-    return cursor.kind is CursorKind.BINARY_OPERATOR and cursor.binary_operator is BinaryOperator.Assign
-
-
 def _changed(cursor: Cursor, operators: Container[int], assigned: bool = True) -> Iterator[Cursor]:
     """The variables to which one of the operators is applied, and that are assigned to."""
     for inner in cursor.walk_preorder():
-        assigns = _assigns(inner) or inner.kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
+        changes = assigns(inner) or inner.kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
         counts = unary(inner) in operators
-        target = strip(next(iter(inner.get_children()))) if (assigns and assigned) or counts else None
+        target = strip(next(iter(inner.get_children()))) if (changes and assigned) or counts else None
         if target is not None and target.kind is CursorKind.DECL_REF_EXPR and target.referenced is not None:
             yield target.referenced
 
@@ -264,7 +260,7 @@ def _held(cursor: Cursor) -> Iterator[Cursor]:
     """C++: the variables that something gets, or has another name for, instead of their values."""
     for inner in cursor.get_children():
         if inner.kind is CursorKind.DECL_REF_EXPR and inner.referenced is not None:
-            target = _assigns(cursor) or cursor.kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
+            target = assigns(cursor) or cursor.kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
             if not target and cursor.kind is not CursorKind.UNEXPOSED_EXPR and unary(cursor) not in COUNTING:
                 yield inner.referenced
         elif inner.kind is CursorKind.LAMBDA_EXPR:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
+from clang.cindex import Cursor, CursorKind, TypeKind
 
-from homing.translate.front.c_types import ADDRESS, COUNTING, DEREFERENCE, TRANSPARENT, strip, unary
+from homing.translate.front.c_types import ADDRESS, COUNTING, DEREFERENCE, TRANSPARENT, assigns, strip, unary
 from homing.translate.front.cxx import (
     CASTS,
     REFERENCES,
@@ -97,7 +97,7 @@ def _is_value(path: list[Cursor], depth: int) -> bool:
             or (above.kind is CursorKind.INIT_LIST_EXPR and has_references(above.type))
             or (above.kind in CASTS and not makes_number(above))
         )
-    changes = _assigns(above) or above.kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
+    changes = assigns(above) or above.kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
     return outer.kind in _STATEMENTS and (changes or unary(above) in COUNTING)
 
 
@@ -106,10 +106,6 @@ def _is_element_of(above: Cursor, array: Cursor) -> bool:
     if above.kind is not CursorKind.ARRAY_SUBSCRIPT_EXPR or array.type.get_canonical().kind not in ARRAYS:
         return False
     return array in next(iter(above.get_children())).walk_preorder()
-
-
-def _assigns(cursor: Cursor) -> bool:
-    return cursor.kind is CursorKind.BINARY_OPERATOR and cursor.binary_operator is BinaryOperator.Assign
 
 
 def _use(function: Cursor | None, index: int, depth: int) -> Access | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from clang.cindex import BinaryOperator, Cursor, CursorKind, StorageClass, TypeKind
+from clang.cindex import Cursor, CursorKind, StorageClass, TypeKind
 
-from homing.translate.front.c_types import is_number, strip
+from homing.translate.front.c_types import assigns, is_number, strip
 from homing.translate.front.cxx import REFERENCES
 
 #: Which of a function's arguments outlive it, and which it may return.
@@ -28,7 +28,7 @@ def kept_arguments(function: Cursor, known: Mapping[str, Outliving]) -> Outlivin
                     stored |= held
                 elif held:
                     holders.setdefault(inner.spelling, set()).update(held)
-            elif inner.kind is CursorKind.BINARY_OPERATOR and _assigns(inner):
+            elif assigns(inner):
                 left, right = inner.get_children()
                 held = _held(right, holders, known)
                 if (name := _own(left)) is None:
@@ -77,7 +77,3 @@ def _own(target: Cursor) -> str | None:
         return None
     inside = meant.semantic_parent is not None and meant.semantic_parent.kind is CursorKind.FUNCTION_DECL
     return str(meant.spelling) if inside or meant.kind is CursorKind.PARM_DECL else None
-
-
-def _assigns(cursor: Cursor) -> bool:
-    return bool(cursor.binary_operator is BinaryOperator.Assign)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from clang.cindex import BinaryOperator, Cursor, CursorKind, Type, TypeKind
 
 from homing.translate.front.c_places import Places
-from homing.translate.front.c_types import strip
+from homing.translate.front.c_types import assigns, strip
 from homing.translate.front.cxx import CASTS
 from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import Taking
@@ -37,7 +37,7 @@ def frees(cursor: Cursor) -> bool:
 def allocates(cursor: Cursor) -> bool:
     """Is the whole expression one assignment, with no other in it?"""
     inner = strip(cursor)
-    return _assigns(inner) and sum(_assigns(one) for one in inner.walk_preorder()) == 1
+    return assigns(inner) and sum(assigns(one) for one in inner.walk_preorder()) == 1
 
 
 def unused(cursor: Cursor, whole: bool) -> frozenset[int]:
@@ -56,7 +56,7 @@ def takings(cursor: Cursor, places: Places, used: bool = True) -> Iterator[Takin
     the value of the whole expression."""
     without = unused(cursor, not used)
     for inner in cursor.walk_preorder():
-        if not _assigns(inner):
+        if not assigns(inner):
             continue
         left, right = (strip(one) for one in inner.get_children())
         if left.kind is CursorKind.DECL_REF_EXPR and left.type.kind is TypeKind.POINTER and _gives(right):
@@ -134,7 +134,3 @@ def _pointers(cursor: Cursor) -> Iterator[Cursor]:
     for inner in cursor.walk_preorder():
         if inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind is TypeKind.POINTER:
             yield inner
-
-
-def _assigns(cursor: Cursor) -> bool:
-    return cursor.kind is CursorKind.BINARY_OPERATOR and cursor.binary_operator is BinaryOperator.Assign

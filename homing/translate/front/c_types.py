@@ -71,6 +71,11 @@ def unary(cursor: Cursor) -> int:
     return int(cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor))
 
 
+def assigns(cursor: Cursor) -> bool:
+    """Is the expression `... = ...`?"""
+    return cursor.kind is CursorKind.BINARY_OPERATOR and cursor.binary_operator is BinaryOperator.Assign
+
+
 def unused_calls(cursor: Cursor) -> frozenset[int]:
     """The calls (their hashes) in a statement whose values it does not use."""
     inner = strip(cursor)
