@@ -395,6 +395,12 @@ class Routine:
             scope = scope.parent
         return None
 
+    def names_by_use(self) -> Iterator[tuple[str, str, str]]:
+        """Fortran: what its USE statements rename (`x => y`): the module, y, and x in lower case."""
+        for module, original, begin, end in self.renamed:
+            local = self.source.text[begin:end].partition("=>")[0]
+            yield module, original, local.strip().lower()
+
 
 @dataclass
 class Unit:

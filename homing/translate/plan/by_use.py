@@ -48,11 +48,7 @@ class ByUse:
         if module is None or used in seen:
             return
         _, _, only = scope.uses[used]
-        renamed = {
-            original: scope.source.text[begin:end].partition("=>")[0].strip().lower()
-            for name, original, begin, end in scope.renamed
-            if name == used
-        }
+        renamed = {original: local for name, original, local in scope.names_by_use() if name == used}
         listed = None if only is None else {part.strip() for part in only.split(",")}
         hidden = NotPublic(module)
         inherited = [one for inner in module.uses for one in self._offered(module, inner, seen | {used})]

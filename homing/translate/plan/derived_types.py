@@ -49,8 +49,8 @@ class DerivedTypes:
         name = found[1].lower() if found else ""
         scope: Routine | None = routine
         while scope is not None:
-            for _, original, begin, end in scope.renamed:
-                if scope.source.text[begin:end].partition("=>")[0].strip().lower() == name:
+            for _, original, local in scope.names_by_use():
+                if local == name:
                     name = original.lower()
             scope = scope.parent
         return name
