@@ -74,7 +74,6 @@ double Belief::log_of_cut_pages(std::span<const Touch> touches, const Joint& joi
         const auto block_at = [&](double within) {
             return place_of(extent_.place(static_cast<double>(touch.page) + within)).block;
         };
-        constexpr double last_byte = 1 - 1e-4;
         const auto [block, within, blocks] = place_of(joint.positions[t]);
         if (std::min(within, 1 - within) * extent_.size() >= blocks) continue; // a page off every border
         if (!touch.begins_page())

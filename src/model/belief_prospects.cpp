@@ -274,7 +274,6 @@ void Belief::add_page_alone(std::uint64_t page, Node home, Prospect& out) const 
 /// Is a part of the page the node's, by a formula that may be true? Of the threads that share a page always
 /// the same one may come first, for a few bytes of it.
 bool Belief::has_part_of(std::uint64_t page, Node node) const {
-    constexpr float last_byte = 1 - 1e-4F;
     return std::ranges::any_of(alive_, [&](const Alive& alive) {
         if (alive.share < tuning::border_share) return false;
         return std::ranges::any_of(std::array{0.0F, last_byte}, [&](float within) {

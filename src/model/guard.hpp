@@ -38,10 +38,6 @@ class Guard {
     // which has so many, need have moved twice then.
     double lacking_ns(AreaId area, std::uint64_t pages, std::uint64_t calls = 1,
                       std::uint64_t pages_of_area = 0) const;
-    bool permits(AreaId area, std::uint64_t pages, std::uint64_t calls = 1,
-                 std::uint64_t pages_of_area = 0) const {
-        return lacking_ns(area, pages, calls, pages_of_area) <= 0;
-    }
     // The move was made: its cost is taken off the account, and after a whole move (nothing left to do) it
     // starts anew.
     void moved(AreaId area, std::uint64_t pages, std::uint64_t calls = 1, bool whole = true);

@@ -10,6 +10,8 @@ namespace homing::model {
 /// Where the first line of cache ends in a page of 4 KiB, in pages. Of a larger granule it is a small part,
 /// too.
 inline constexpr float first_line = static_cast<float>(cache_line_bytes) / 4096;
+/// A place in a page behind which nothing begins.
+inline constexpr float last_byte = 1 - 1e-4F;
 
 struct Touch {
     std::uint64_t page = 0;   ///< granule of the area, from 0

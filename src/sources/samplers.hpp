@@ -47,8 +47,6 @@ class ThreadSamplers {
         if (is_open()) look_for_threads(nullptr);
     }
     void close();
-    /// In the child of a fork: the rings do not exist there; forget them.
-    void abandon() noexcept;
 
     bool is_open() const noexcept { return !threads_.empty(); }
     std::size_t threads() const noexcept { return threads_.size(); }
@@ -66,6 +64,8 @@ class ThreadSamplers {
         std::vector<SamplerRing> rings; ///< by event; map is null where it was refused
     };
 
+    /// In the child of a fork: the rings do not exist there; forget them.
+    void abandon() noexcept;
     bool list_threads(std::vector<int>& ids) const;
     nlink_t thread_links() const noexcept;
     void look_for_threads(SampleVisitor* visitor);
