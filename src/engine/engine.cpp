@@ -121,7 +121,7 @@ void Engine::iteration_boundary(Basis basis) {
         const std::uint64_t moved_before = statistics_.moved;
         end_observing();
         record_round(now, round_references_, statistics_.moved - moved_before);
-        stability_.cost(observation_cost() - round_cost_begin_);
+        stability_.cost((observation_cost() - round_cost_begin_) / slowness_);
     }
     next_iteration();
     round_references_ = 0;
@@ -133,7 +133,7 @@ void Engine::iteration_boundary(Basis basis) {
         statistics_.settled_at = std::max<std::uint64_t>(1, statistics_.iterations);
     else if (!stability_.settled())
         statistics_.settled_at = 0;
-    const policy::Activity next = stability_.begin_iteration(running_.seconds(iteration_begin_));
+    const policy::Activity next = stability_.begin_iteration(stated_seconds(iteration_begin_));
     if (next == policy::Activity::rest && was_active) regions_known_ = regions_.all().size();
     if (next != policy::Activity::rest || was_active) begin_observing(next);
     // While a longer period is still being looked for, every region is an event; then only boundaries are.
@@ -562,11 +562,17 @@ double Engine::touch_cost_ns() const {
     return stated > 0 ? 1e3 * stated : 1e9 * plan_.touch_cost();
 }
 
+/// Seconds of the run as what homing does is held against them, which counts as if it ran on the machine
+/// whose costs are stated: where all is slow a long run is not slowed as many times.
+double Engine::stated_seconds(double now) {
+    const double elapsed = running_.seconds(now), early = std::min(elapsed, longest_wait);
+    return early + (elapsed - early) / slowness_;
+}
+
 bool Engine::may_infer(double spent) {
-    const double elapsed = running_.seconds(record::now()), early = std::min(elapsed, longest_wait);
-    // Who calls for a decision waits for it. Where all is slow a long run is not slowed as many times.
+    const double stated = stated_seconds(record::now()), early = std::min(stated, longest_wait);
     const Pace pace{share_of_run * early + (called_ ? longest_pause : first_inferring), share_of_run};
-    return pace.allows((statistics_.inferring + spent) / slowness_, early + (elapsed - early) / slowness_);
+    return pace.allows((statistics_.inferring + spent) / slowness_, stated);
 }
 
 void Engine::own_areas() {

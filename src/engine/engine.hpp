@@ -250,6 +250,7 @@ class Engine final : public phases::Listener {
     bool round_is_over(double now);
     bool has_enough_references() const noexcept;
     double observation_cost() const;
+    double stated_seconds(double now);
     void next_iteration();
     void start_source();
     void stop_sampling();

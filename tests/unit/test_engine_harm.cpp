@@ -342,6 +342,28 @@ TEST_F(EngineTest, InferringThatTakesLongTakesLittleOfTheRun) {
     the_clock = simulated_clock;
 }
 
+/// Of a machine that needs a tenth of a millisecond for whatever is timed.
+double clock_where_all_is_slow() noexcept { return simulated_seconds += 1e-4; }
+
+/// The lab's guest stands for a machine on which homing's work takes a hundredth of that.
+TEST_F(EngineTest, ChecksComeAsOftenAsOnTheMachineWhoseCostsAreStated) {
+    const std::string costs = std::string(::testing::TempDir()) + "quick." + std::to_string(::getpid());
+    std::ofstream(costs) << "local_ns = 100\nremote_ns = 200\nmove_call_us = 40\nmove_page_us = 1.5\n"
+                            "fit_us = 1\n";
+    const Variable stated("HOMING_COSTS", costs.c_str());
+    the_clock = clock_where_all_is_slow;
+    Program program(8192);
+    program.initialise(program.block());
+    ASSERT_TRUE(program.start());
+    program.iterate(80, program.block());
+    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+    program.simulated.place(program.part(2400, 3900), 3);
+    program.iterate(50, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
+    the_clock = simulated_clock;
+    std::remove(costs.c_str());
+}
+
 /// Does this thread of the process wait for another one?
 bool sleeps(int thread) {
     std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
