@@ -76,9 +76,9 @@ phases::Listener* start_engine() noexcept {
         Machine machine = process_machine(kernel);
         // Assumed nodes are not those that the user bound memory to.
         if (!simulated && option_number(Option::assume_nodes) < 2) respect_binding(kernel, machine);
-        auto* fresh = new Engine(kernel, std::move(machine), lent); // lives as long as the process
+        auto fresh = std::make_unique<Engine>(kernel, std::move(machine), lent);
         if (!fresh->start()) {
-            delete fresh;
+            fresh.reset();
             if (simulated) return simulated->listen(nullptr); // there is something to count all the same
             record::fact("end", "stepped aside");
             record::close();
@@ -86,11 +86,12 @@ phases::Listener* start_engine() noexcept {
         }
         if (!simulated) bring_pages_of_hooks(kernel);
         const std::lock_guard lock(called_before().mutex); // other threads may be placing memory
-        the_engine.store(fresh, std::memory_order_release);
-        fresh->pages_placed({}, called_before().placed);
+        Engine* started = fresh.release(); // lives as long as the process
+        the_engine.store(started, std::memory_order_release);
+        started->pages_placed({}, called_before().placed);
         for (const Range& range : std::exchange(called_before().next_touches, {}))
-            fresh->next_touch_called(range);
-        return simulated ? simulated->listen(fresh) : fresh;
+            started->next_touch_called(range);
+        return simulated ? simulated->listen(started) : started;
     } catch (...) {
         record::message(record::Level::not_done, "homing could not start (out of memory): it stepped aside");
         return nullptr;
