@@ -25,6 +25,8 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 20; // mapped at a time; a
 constexpr std::size_t most_kept = channel::most_pieces;
 constexpr std::size_t longest_text = std::size_t{64} << 10;
 constexpr std::size_t most_messages = 256;
+constexpr std::size_t most_early = 16; // messages that wait for a record
+constexpr std::size_t longest_early = 500;
 static_assert(header_bytes % row_bytes == 0 && piece_bytes % row_bytes == 0);
 
 struct KnownText {
@@ -41,6 +43,13 @@ struct KnownMessage {
     Level level;
 };
 
+/// What was said before a record is open: a program registers its arrays before its first parallel region.
+struct EarlyMessage {
+    std::size_t at; ///< in State::messages
+    std::size_t length;
+    char text[longest_early];
+};
+
 struct State {
     File file;
     channel::Slot* slot;     ///< of this process in the launcher's channel, nullptr: none
@@ -54,6 +63,8 @@ struct State {
     u32 text_count;
     KnownMessage messages[most_messages];
     std::size_t message_count;
+    EarlyMessage early[most_early];
+    std::size_t early_count;
     u64 level_counts[4];
 };
 
@@ -265,6 +276,25 @@ void write_message(KnownMessage& known) noexcept {
     append_row(&row, sizeof row);
 }
 
+void keep_early(std::size_t at, std::string_view text) noexcept {
+    const auto end = state.early + state.early_count;
+    const bool known = std::any_of(state.early, end, [=](const EarlyMessage& one) { return one.at == at; });
+    if (known || state.early_count == most_early) return;
+    EarlyMessage& one = state.early[state.early_count++];
+    one.at = at;
+    one.length = text.copy(one.text, longest_early);
+}
+
+void write_early() noexcept {
+    for (std::size_t i = 0; i < state.early_count; ++i) {
+        const EarlyMessage& one = state.early[i];
+        KnownMessage& known = state.messages[one.at];
+        known.text = text_id({one.text, one.length});
+        write_message(known);
+    }
+    state.early_count = 0;
+}
+
 /// Forget the record, but not what was said and counted.
 void forget() noexcept {
     stop_writing();
@@ -303,6 +333,7 @@ bool open(const char* path) noexcept {
             const progress_row
                 row; // the first row, in the first piece: it stays where it can be written anew
             append_row(&row, sizeof row);
+            write_early();
         } else {
             stop_writing();
             tell_place(channel::Place::nowhere);
@@ -383,6 +414,8 @@ void message(Level level, std::string_view value) noexcept {
             if (known.text == 0) known.text = text_id(crowded ? "more messages than are kept apart" : value);
             // Rows at 1, 2, 4, 8, ... repeats, the rest at the end: nobody can flood the record.
             if ((known.repeats & (known.repeats - 1)) == 0 || known.written == 0) write_message(known);
+        } else if (!crowded) {
+            keep_early(at, value);
         }
     }
     errno = saved;

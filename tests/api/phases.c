@@ -42,17 +42,20 @@ int main(int argc, char** argv) {
     const int misuse = argc > 1 && strcmp(argv[1], "misuse") == 0;
     const int places = argc > 1 && strcmp(argv[1], "place") == 0;
     array = aligned_alloc(PAGE, BYTES);
-    forwards();
+    if (misuse) // the calls come before the first region, and before there is a record
+        memset(array, 0, BYTES);
+    else
+        forwards();
     if (homing_where(array, BYTES, before, PAGES) != PAGES) return 1;
     if (misuse) {
-        upmlib_replay();
-        upmlib_undo();
         upmlib_memrefcnt(NULL, BYTES);
         upmlib_memrefcnt(array, 0);
         upmlib_memrefcnt(array, (size_t)1 << 46);
         upmlib_memrefcnt(array, (size_t)-8);
         int size = -16;
         upmlib_memrefcnt_(array, &size);
+        upmlib_replay();
+        upmlib_undo();
 #pragma omp parallel
         {
             upmlib_record();

@@ -219,6 +219,27 @@ TEST_F(Record, EqualMessagesAreCounted) {
     EXPECT_LT(file.all<record::message_row>().size(), 20u);
 }
 
+TEST_F(Record, WhatWasSaidBeforeItWasOpenIsInIt) {
+    const std::string words = "upmlib_memrefcnt registers nothing";
+    for (int i = 0; i < 3; ++i)
+        record::message(record::Level::warning, words);
+    for (int i = 0; i < 100; ++i)
+        record::message(record::Level::note, "early " + std::to_string(i) + std::string(1000, '.'));
+    for (const char* name : {"first.homing", "second.homing"}) {
+        const fs::path path = folder / name;
+        ASSERT_TRUE(record::open(path.c_str()));
+        record::close();
+        const RecordFile file(path);
+        const auto texts = file.texts();
+        const auto rows = file.all<record::message_row>();
+        const auto row = std::ranges::find_if(rows, [&](auto& one) { return texts.at(one.text) == words; });
+        ASSERT_EQ(row != rows.end(), std::string(name) == "first.homing") << "once";
+        if (row == rows.end()) continue;
+        EXPECT_EQ(row->repeats, 3u);
+        EXPECT_EQ(row->level, static_cast<std::uint32_t>(record::Level::warning));
+    }
+}
+
 TEST_F(Record, EndlessNewMessagesAreBounded) {
     const fs::path path = folder / "m.homing";
     ASSERT_TRUE(record::open(path.c_str()));
