@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from homing.late import pattern
-from homing.record_rows import PlaceDistribution, Region
+from homing.record_rows import PlaceDistribution
 from homing.records import Record
 from homing.report.area_lines import MOST_NODES, area_lines, not_placed
 from homing.report.first_touch import ON_ONE_NODE, FirstTouch
@@ -15,7 +15,6 @@ from homing.report.left import Left, briefly, stated_costs, why
 from homing.report.lines import Table, Text, labelled
 from homing.report.renamed import renamed, same_memory
 from homing.report.results import AreaResult, ProcessResult, Results
-from homing.report.symbols import readable_symbol
 from homing.report.waiting import Waiting, waiting
 from homing.report.words import cut, duration, number, percent, size, some
 
@@ -147,7 +146,7 @@ def process_lines(process: ProcessResult, results: Results, width: int) -> Itera
         yield not_placed(rest, process.record)
     yield from _first_touch(areas, process.record)
     yield from _left(areas, process.record)
-    yield from _by_region(areas, process.record)
+    yield from _by_region(areas, process.region_names)
     if process.record.unwatched:
         yield labelled("unwatched", _unwatched(process))
 
@@ -261,9 +260,8 @@ def _by_threads(one: FirstTouch) -> str:
     return "one thread" if len(one.threads) == 1 else f"{len(one.threads)} threads"
 
 
-def _by_region(areas: list[AreaResult], record: Record) -> Iterable[Text]:
+def _by_region(areas: list[AreaResult], regions: Mapping[int, str]) -> Iterable[Text]:
     """Areas that regions use in ways of their own."""
-    regions = {region.id: region_name(region) for region in record.regions}
     for area in areas:
         followed = [way for way in area.by_region if way.followed]
         others = [way for way in area.by_region if not way.followed]
@@ -283,13 +281,6 @@ def _way(way: PlaceDistribution, regions: Mapping[int, str]) -> str:
     if way.distribution in ("NONE", "HOME", ""):
         return f"{name} ({touches}, no pattern)"
     return f"{name} ({touches}, {way.distribution}, {100 * way.confidence:.0f} %)"
-
-
-def region_name(region: Region) -> str:
-    """The function that a region is in, else where its code lies."""
-    if region.symbol:
-        return readable_symbol(region.symbol)
-    return f"{os.path.basename(region.object)}+0x{region.offset:x}"
 
 
 def _unwatched(process: ProcessResult) -> str:

@@ -24,6 +24,7 @@ from homing.records import LAB_COUNTS, Record, read_record
 from homing.report.first_touch import FirstTouch, joined, touched_first
 from homing.report.left import Account, Left, account_of, refused_pages, why_left
 from homing.report.left_out import left_out_names
+from homing.report.region_names import region_names
 from homing.report.remote import Estimate, estimate
 from homing.report.renamed import renamed
 from homing.values import dataclass, field
@@ -80,6 +81,8 @@ class ProcessResult:
     areas: list[AreaResult] = field(default_factory=list)
     #: What memory that was left out is called, by the record's words.
     left_out: dict[str, str] = field(default_factory=dict)
+    #: What regions that the summary tells of are called, by their ids.
+    region_names: dict[int, str] = field(default_factory=dict)
     #: What the simulator counted (homing/simulate/counts.py), if it did.
     counts: dict[str, Any] | None = None
 
@@ -207,6 +210,7 @@ def read_results(
         # A process that stepped aside has no areas to be named.
         process = ProcessResult(record, [] if record.stepped_aside else area_results(record, namer))
         process.left_out = left_out_names(record, namer)
+        process.region_names = region_names(record, namer)
         if record.counted:
             from homing.simulate.counts import simulated_counts
 

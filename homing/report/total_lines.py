@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from homing.record_rows import Phase, Sampling, TaskHints
 from homing.report.area_lines import change, independent, interval
 from homing.report.lines import Text, labelled
-from homing.report.process_lines import region_name
 from homing.report.results import ProcessResult, Results
 from homing.report.words import duration, number, percent, refused_words, size
 
@@ -68,12 +67,11 @@ def total_lines(processes: list[ProcessResult], results: Results) -> Iterable[Te
     if refused:
         text += f"; refused: {refused_words(refused)}"
     yield labelled("moved", text)
-    phases = [one for process in processes for one in process.record.phases if one.accessed]
+    phases = [(one, process) for process in processes for one in process.record.phases if one.accessed]
     if phases:
-        names = {region.id: region_name(region) for process in processes for region in process.record.regions}
-        phases.sort(key=lambda one: -one.eligible if one.region is not None else 0)
-        shown = "; ".join(_phase(one, names) for one in phases[:PHASES_SHOWN])
-        yield labelled("phases", shown + _more_phases(phases))
+        phases.sort(key=lambda pair: -pair[0].eligible if pair[0].region is not None else 0)
+        told = [_phase(one, process.region_names) for one, process in phases[:PHASES_SHOWN]]
+        yield labelled("phases", "; ".join(told) + _more_phases(len(phases)))
     for process in processes:
         if (sampled := process.record.sampling) is not None:
             yield labelled("sampling", _sampling(sampled, process.record.seconds))
@@ -130,8 +128,8 @@ def _sampling(one: Sampling, seconds: float | None) -> str:
     return text
 
 
-def _more_phases(phases: Sequence[Phase]) -> str:
-    more = len(phases) - PHASES_SHOWN
+def _more_phases(count: int) -> str:
+    more = count - PHASES_SHOWN
     return f"; and {number(more)} more" if more > 0 else ""
 
 

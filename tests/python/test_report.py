@@ -27,6 +27,7 @@ from homing.report.area_lines import MOST_AREAS, shares
 from homing.report.debug_facts import Member
 from homing.report.json import to_json
 from homing.report.names import Namer
+from homing.report.region_names import region_names
 from homing.report.results import ProcessResult, Results, area_results, read_results
 from homing.report.summary import print_summary
 from homing.report.words import duration, size
@@ -37,8 +38,13 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
 def results_of(*writers: RecordWriter) -> Results:
-    records = [parse_record(writer.bytes(), "x") for writer in writers]
-    return Results([ProcessResult(record, area_results(record, Namer())) for record in records])
+    results = Results()
+    for writer in writers:
+        record, namer = parse_record(writer.bytes(), "x"), Namer()
+        process = ProcessResult(record, area_results(record, namer))
+        process.region_names = region_names(record, namer)
+        results.processes.append(process)
+    return results
 
 
 def printed(results: Results, capsys: pytest.CaptureFixture[str]) -> str:
