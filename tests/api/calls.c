@@ -89,12 +89,15 @@ int main(int argc, char** argv) {
         sweep(array, count);
         sweep(array, count);
         expect(homing_iteration() == HOMING_OK, "iteration");
+        if (i == 0) homing_statistics(&statistics);
     }
+    // Before the first call time may have ended one: on a busy machine a sweep is long.
+    const uint64_t first = statistics.iterations;
     expect(homing_statistics(&statistics) == HOMING_OK, "statistics");
     if (several) {
         expect(statistics.active == 1, "at work");
         expect(statistics.nodes == 4, "four nodes");
-        expect(statistics.iterations == 12, "iterations are those called");
+        expect(statistics.iterations == first + 11, "iterations are those called");
         expect(homing_next_touch(array, BYTES) == HOMING_OK, "next touch");
         sweep(array, count);
         homing_iteration();
