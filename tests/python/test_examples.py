@@ -23,6 +23,7 @@ EXAMPLES = {
     "tbb-clang": ["clang++-19", *CXX20, "tasks_tbb.cpp", "-lhoming", "-ltbb"],
     "c-gcc": ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "tasks.c", "-lhoming"],
     "fortran": ["gfortran", "-O2", "-fopenmp", "../fortran/homing.f90", "tasks.f90", "-lhoming"],
+    "phases": ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "phases.c", "-lhoming"],
     "laplace": ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "laplace.c"],
     "clause": ["clang-19", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "affinity_clause.c"],
 }

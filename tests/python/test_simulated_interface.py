@@ -4,6 +4,7 @@ UPMlib and the Fortran module. They are linked with homing's library, as everywh
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,6 +47,33 @@ def test_every_call_keeps_its_promise_on_a_described_machine(
     mapped = next(area for area in run["counts"]["areas"] if area["name"] == "mapped")
     assert mapped["total_misses"] > 0
     assert len(run["counts"]["iterations"]) >= 12, "iterations are those that were called"
+
+
+def told_apart(text: str) -> tuple[str, list[float]]:
+    """The words of a line of the summary, and its numbers but for microseconds (of the simulation)."""
+    text = re.sub(r"[\d.]+ us", "some us", text)
+    number = r"\d[\d,.]*\d|\d"
+    return " ".join(re.sub(number, "#", text).split()), [
+        float(one.replace(",", "")) for one in re.findall(number, text)
+    ]
+
+
+def test_the_worked_example_of_phases_is_as_its_page_says(tmp_path: Path, build: Callable[..., Path]) -> None:
+    page = (TREE / "docs/phases.md").read_text()
+    commands = re.findall(r"^    homing run (--on .*) -- ./phases ?(.*)$", page, re.MULTILINE)
+    shown = re.findall(r"^    phases {5}(.*\n(?: {15}.*\n)*)", page, re.MULTILINE)
+    assert len(commands) == len(shown) == 2
+    program = build(str(TREE / "examples/phases.c"), "gcc", *LINK)
+    for (flags, words), told in zip(commands, shown, strict=True):
+        machine, *options = flags.split()[1:]
+        more = {"OMP_NUM_THREADS": "16", "OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
+        run = simulate(tmp_path, program, *words.split(), on=machine, flags=tuple(options), **more)
+        assert run["output"].startswith("sum ")
+        found = next(line for line in run["said"].splitlines() if line.startswith("phases "))
+        text, numbers = told_apart(told)
+        found_text, found_numbers = told_apart(found.removeprefix("phases"))
+        assert found_text.startswith(text), (told, found)
+        assert found_numbers[: len(numbers)] == pytest.approx(numbers, abs=2), (told, found)
 
 
 @pytest.mark.parametrize(
