@@ -8,6 +8,8 @@ from dataclasses import dataclass
 REPLAY_PAGES = 20
 #: A page of 16 KiB took 1 to 1.3 ms; the described machine has the middle, and so much a call.
 PAGE_SECONDS, CALL_SECONDS = 1.15e-3, 1e-4
+#: Of the described machine: a line of its caches, and what one node's memory delivers.
+LINE_BYTES, NODE_BYTES_A_SECOND = 128, 0.78e9
 #: Remote over local latency of the described machine.
 RATIO = 2.3
 #: T = 1 + m (R - 1) f: how much of a miss nothing hides. Their text has no number: the middle of what Löf's
