@@ -96,6 +96,10 @@ class _Group:
     number: str = ""
 
 
+#: What the library calls memory that upmlib_memrefcnt registers, which has no name to give.
+REGISTERED = "upmlib"
+
+
 class Namer:
     """Names areas by these sources."""
 
@@ -161,7 +165,8 @@ class Namer:
         if area.kind == "segment" and area.object:
             file = os.path.basename(area.object)
             return AreaName(what if file in what else f"{what} of {file}")
-        if area.kind != "static" or not (area.name or area.offset):
+        registered = area.kind == "named" and area.name == REGISTERED and area.offset
+        if not registered and (area.kind != "static" or not (area.name or area.offset)):
             return AreaName(what)
         if not area.object:
             return AreaName(area.name, variable=area.name)

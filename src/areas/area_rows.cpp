@@ -101,6 +101,11 @@ void AreaRows::begins(const WatchedArea& area, double now) {
     row.name = record::text(area.name);
     row.object = record::text(entry.object ? entry.object : "");
     if (entry.object) row.offset = place(entry.range.begin).offset;
+    if (entry.kind == AreaKind::named) // of a static array? Reports know its name
+        if (const ObjectPlace where = place(entry.range.begin); where.file) {
+            row.object = record::text(where.file->path);
+            row.offset = where.offset;
+        }
     if (entry.kind == AreaKind::heap_block) row.order = entry.generation;
     for (std::size_t i = 0; i < std::size(row.origin) && entry.origin[i]; ++i)
         put(row, i, entry.origin[i]);

@@ -13,6 +13,7 @@ from types import MappingProxyType
 import pytest
 
 from homing.records import read_record
+from homing.report.results import read_results
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HOMING_BUILD_DIR", ROOT / "build" / "release"))
@@ -22,7 +23,7 @@ SOURCES = ROOT / "tests" / "api"
 def compile_program(compiler: str, source: str, folder: Path, *more: str) -> Path:
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
-    program = folder / source.split(".")[0]
+    program = folder / Path(source).stem
     command = [compiler, "-O1", "-g", "-fopenmp", *more, str(SOURCES / source), "-o", str(program)]
     command += [f"-I{ROOT / 'include'}", f"-L{BUILD}", "-lhoming", f"-Wl,-rpath,{BUILD}"]
     subprocess.run(command, check=True, cwd=folder)
@@ -214,6 +215,26 @@ def test_memory_that_is_registered_again_is_one_area_and_replayed(tmp_path: Path
     (phase,) = seen.phases
     assert (phase.replays, phase.planned) == (39, 20)
     assert phase.moved == phase.undone == 39 * 20
+
+
+SMALL = r"""
+#include <homing/homing.h>
+static double little[8192]; /* 64 KiB: what is smaller than --area-minimum is an area by the call alone */
+int main(void) {
+    upmlib_memrefcnt(little, sizeof little);
+#pragma omp parallel for
+    for (int i = 0; i < 8192; ++i) little[i] += 1;
+    return 0;
+}
+"""
+
+
+def test_a_small_array_that_is_registered_keeps_its_name(tmp_path: Path) -> None:
+    (tmp_path / "small.c").write_text(SMALL)
+    program, record = compile_program("gcc", str(tmp_path / "small.c"), tmp_path), tmp_path / "r.homing"
+    run(program, nodes=4, record=record)
+    (process,) = read_results([str(record)]).processes
+    assert [area.name.shown for area in process.areas] == ["little (small.c:3)"]
 
 
 WILD = ("order", "unbalanced", "freed", "thousand", "forked", "thread", "period")
