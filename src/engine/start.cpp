@@ -86,7 +86,7 @@ phases::Listener* start_engine() noexcept {
         }
         if (!simulated) bring_pages_of_hooks(kernel);
         const std::lock_guard lock(called_before().mutex); // other threads may be placing memory
-        Engine* started = fresh.release(); // lives as long as the process
+        Engine* started = fresh.release();                 // lives as long as the process
         the_engine.store(started, std::memory_order_release);
         started->pages_placed({}, called_before().placed);
         for (const Range& range : std::exchange(called_before().next_touches, {}))
