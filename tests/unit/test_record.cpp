@@ -92,6 +92,8 @@ class Record : public ::testing::Test {
 };
 
 TEST_F(Record, HeaderDescribesEveryRow) {
+    ASSERT_TRUE(record::open((folder / "before.homing").c_str())); // takes in what other tests have said
+    record::close();
     const fs::path path = folder / "a.homing";
     ASSERT_TRUE(record::open(path.c_str()));
     record::close();
