@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.translate.directives import model as d
@@ -23,6 +23,7 @@ from homing.translate.front.expressions import Expressions
 from homing.translate.front.kinds import form
 from homing.translate.program.shared import COMMON as MODULE
 from homing.translate.source import Edits, SourceFile
+from homing.translate.targets.common_data import MovedData, moved_data
 from homing.translate.tree import Declaration, Routine, Unit, references, statements
 from homing.translate.write.fortran_declarations import without_entities
 
@@ -176,8 +177,14 @@ class _Block:
         if (routine.equivalence | routine.private) & {*members, self.name}:
             return False
         held = [routine.declarations[name] for name in self.arrays]
-        bound = {"namelist", "data", "target", "pointer", "save", "volatile"}
-        return not any(one.attributes & bound or one.initial is not None for one in held)
+        bound = {"namelist", "target", "pointer", "save", "volatile"}
+        if any(one.attributes & bound or one.initial is not None for one in held):
+            return False
+        return self.data(routine) is not None
+
+    def data(self, routine: Routine) -> list[MovedData] | None:
+        """The routine's DATA statements of the arrays; None: the module could not say the same."""
+        return moved_data(routine, self.arrays, lambda text: _number(text, routine))
 
     def _layout(self, routine: Routine) -> tuple[str, ...] | None:
         """The members in their order, with what they are; None: that is not known here."""
@@ -223,20 +230,33 @@ class _Block:
 
 def _said(one: d.Declaration, routine: Routine) -> str | None:
     """The directive's text, of one array; None: it means something only where it stands."""
-    name = one.name.key
+    if isinstance(one, d.Align):
+        return _written(one).lower()
+    if not isinstance(one, d.Distribute) or one.onto is not None or one.extents:
+        return None
+    values = {each: [_number(text.text, routine) for text in each.arguments] for each in one.formats}
+    if any(None in numbers for numbers in values.values()):
+        return None
+    return _written(one, {each: list(map(str, numbers)) for each, numbers in values.items()}).lower()
+
+
+def _written(one: d.Distribute | d.Align, arguments: Mapping[d.Format, Sequence[str]] | None = None) -> str:
+    """The directive's text, of one array. arguments: of its formats, where they are not as they were."""
     if isinstance(one, d.Align):
         inner = ", ".join(text.text for text in one.subscripts)
         outer = ", ".join(text.text for text in one.target.subscripts)
-        return f"align {name}({inner}) with {one.target.name.key}({outer})".replace("()", "").lower()
-    if not isinstance(one, d.Distribute) or one.onto is not None or one.extents:
-        return None
+        return f"align {one.name.key}({inner}) with {one.target.name.key}({outer})".replace("()", "")
     formats = []
     for each in one.formats:
-        numbers = [_number(text.text, routine) for text in each.arguments]
-        if None in numbers:
-            return None
-        formats.append(each.kind.value + (f"({', '.join(map(str, numbers))})" if numbers else ""))
-    return f"distribute{'_reshape' if one.reshape else ''} {name}({', '.join(formats)})"
+        texts = arguments[each] if arguments else [text.text for text in each.arguments]
+        formats.append(each.kind.value + (f"({', '.join(texts)})" if texts else ""))
+    behind = ""
+    if one.onto is not None:
+        weights = ", ".join(text.text for text in one.onto.weights)
+        behind = f" onto {one.onto.arrangement or f'({weights})'}"
+    if one.extents:
+        behind += f" extent({', '.join(text.text for text in one.extents)})"
+    return f"distribute{'_reshape' if one.reshape else ''} {one.name.key}({', '.join(formats)}){behind}"
 
 
 def _number(text: str, routine: Routine, depth: int = 0) -> int | None:
@@ -306,6 +326,11 @@ def _module(block: _Block, margin: str) -> Iterator[str]:
         yield f"{margin}{block.declared(routine, name)}"
     for text in block.directives() or ():
         yield f"!$homing {text}"
+    data = [one for each in block.routines for one in block.data(each) or ()]
+    if counters := sorted({name for one in data for name in one.counters}):
+        yield f"{margin}integer, private :: {', '.join(counters)}"
+    for one in data:
+        yield f"{margin}{one.moved}"
     yield f"{margin}end module"
 
 
@@ -321,24 +346,27 @@ def _without(edits: Edits, unit: Unit, routine: Routine, blocks: Sequence[_Block
     emptied = {block for block, _ in members} - {block for block, name in members if name not in names}
     for begin, end, kept in _saved(unit, routine, emptied):
         edits.replace(begin, end, f"save {', '.join(kept)}" if kept else "")
+    for one in moved_data(routine, names, lambda text: _number(text, routine)) or ():
+        edits.replace(one.begin, one.end, one.left)
     inside = {one.begin for one in commons}
-    others: dict[tuple[int, int], set[str]] = {}
+    declared: dict[tuple[int, int], set[str]] = {}
     for name in names:
         declaration = routine.declarations[name]
         places = [(declaration.statement_begin, declaration.statement_end), *declaration.elsewhere]
         for place in places:
             if place[0] not in inside:
-                others.setdefault(place, set()).add(name)
-    for (begin, end), out in others.items():
+                declared.setdefault(place, set()).add(name)
+    for (begin, end), out in declared.items():
         left = without_entities(source.text[begin:end], out)
         if left is None:
             return False
         edits.replace(begin, end, left)
-    for directive in routine.directives:
-        if isinstance(directive, d.Distribute | d.Align) and directive.name.key in names:
-            where = directive.source
-            begin = source.offset(where.position.line, where.position.column)
-            edits.replace(begin, source.offset(where.end_line, where.end_column), "")
+    said = [one for one in routine.directives if isinstance(one, d.Distribute | d.Align)]
+    for where in {one.source for one in said if one.name.key in names}:
+        others = [one for one in said if one.source == where and one.name.key not in names]
+        begin = source.offset(where.position.line, where.position.column)
+        kept_lines = "\n".join(f"!$homing {_written(one)}" for one in others)
+        edits.replace(begin, source.offset(where.end_line, where.end_column), kept_lines)
     return True
 
 
