@@ -61,6 +61,8 @@ REFUSED = [
         LOOP.format("row((j - 1)*n + i) = 0"),
         "declare rows as a dimension, row(i, j)",
     ),
+    ("", LOOP.format("s = s + a(1, j + i)").replace("(i)", "(i) reduction(+:s)"), "say ON HOME(a(1, j))"),
+    ("", LOOP.format("a(2, j + i) = 1"), "plus a number: write at 'j' alone, and read around it"),
     ("", LOOP.format("a(i, j) = 0; a(i, 2*j) = 1"), "not the index of a shared-out loop plus a number"),
     ("!$homing distribute (*, cyclic) :: b", LOOP.format("b(i, 2*j) = 1"), "not a loop's index plus"),
     ("", LOOP.format("a(i, j) = a(i, index(j))"), "'index(j)'"),

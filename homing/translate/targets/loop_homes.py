@@ -17,6 +17,7 @@ from homing.translate.tree import (
     Access,
     Construct,
     Loop,
+    Reference,
     Subscript,
     walk,
     written_in,
@@ -116,9 +117,12 @@ class LoopHomes:
             if partly is not None and reference.access is not Access.READ:
                 return Home.WRITTEN, partly
         if (found := self._unanalysed(sites, variables)) is not None:
-            name, bad = found
+            reference, bad = found
             reason = f"the distributed subscript '{bad.text}' is not a loop's index plus a number"
-            self.work.wrong(bad.begin, bad.end, reason + self._as_rows(name, bad.text, variables))
+            advice = self._as_rows(reference.name, bad.text, variables) or self._around(
+                reference, bad, loop, variables
+            )
+            self.work.wrong(bad.begin, bad.end, reason + advice)
         else:
             reason = f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)"
             self.work.wrong(loop.head.begin, loop.head.end, reason)
@@ -129,12 +133,33 @@ class LoopHomes:
         value = affine(text)
         along = next((one for one in variables if value.coefficient(one) == 1), None)
         row = next((one for one in variables if one in value.names and one != along), None)
+        if row is not None and abs(value.coefficient(row)) == 1:  # a(i + j) has no number of rows
+            return ""
         if along is None or row is None or self.work.arrays[name].rank != 1:
             return ""
         is_c = not self.work.source.form.fortran
         return f": declare rows as a dimension, {name}{f'[{row}][{along}]' if is_c else f'({along}, {row})'}"
 
-    def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> tuple[str, Subscript] | None:
+    def _around(self, reference: Reference, bad: Subscript, loop: Loop, variables: Sequence[str]) -> str:
+        """What helps where a loop inside goes around the shared-out loop's index, `a(i + j)`."""
+        value = affine(bad.text)
+        inner = [one for one in variables if one != loop.variable and value.coefficient(one)]
+        if loop.variable is None or value.coefficient(loop.variable) != 1 or not inner:
+            return ""
+        if reference.access is not Access.READ:
+            return f": write at '{loop.variable}' alone, and read around it"
+        texts = [
+            loop.variable if one is bad else "" if one.section else one.text
+            for one in reference_subscripts(reference)
+        ]
+        shown = [one or ":" for one in texts]
+        fortran = self.work.source.form.fortran
+        element = f"({', '.join(shown)})" if fortran else "".join(f"[{one}]" for one in shown)
+        return f": say ON HOME({reference.name}{element})"
+
+    def _unanalysed(
+        self, sites: Sequence[Site], variables: Sequence[str]
+    ) -> tuple[Reference, Subscript] | None:
         for site in sites:
             array = self.work.arrays[site.reference.name]
             for index in array.distributed_dimensions():
@@ -145,7 +170,7 @@ class LoopHomes:
                     and value.names & set(variables)
                     and not any(value.follows(variable) is not None for variable in variables)
                 ):
-                    return site.reference.name, subscript
+                    return site.reference, subscript
         return None
 
     def _follows(

@@ -197,7 +197,8 @@ class FortranArrays(FortranText):
                 for s in reference.subscripts or ()
             ] or self._bounds_of_model(code, array.rank)
             if not bounds:
-                self.problems.append((statement.begin, statement.end, "ALLOCATE without bounds"))
+                reason = f"ALLOCATE without bounds: give them, {array.name}({', '.join('n' * array.rank)})"
+                self.problems.append((statement.begin, statement.end, reason))
                 return
             asked = {word.lower() for pair in bounds for one in pair for word in re.findall(r"\w+", one)}
             if reference.subscripts and (parts := sorted(asked & self.arrays.keys())):
