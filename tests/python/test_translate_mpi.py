@@ -28,6 +28,9 @@ contains
     real(8), intent(inout) :: x(:)
     x(k) = k
   end subroutine
+  subroutine told
+    print *, own
+  end subroutine
   subroutine tell(x)
     real(8), intent(in) :: x
     print *, 'tells', x
@@ -82,7 +85,12 @@ REGION = (
 )
 REFUSED = [
     (LOOP.format("w(i) = i"), "'w' is shared and written in a loop"),
-    (LOOP.format("own = i"), "'own' is THREADPRIVATE and written in a loop"),
+    (
+        LOOP.format("own = i") + "print *, own\n",
+        "'own' is THREADPRIVATE and written in a loop whose iterations other ranks run, too: ranks would "
+        "have other values where ",
+    ),
+    (LOOP.format("own = i") + "call told\n", "'own' is THREADPRIVATE and written in a loop"),
     (LOOP.format("if (i == 15) k = i"), "'k' is shared and written in a loop"),
     (LOOP.format("total = i"), "'total' is shared and written in a loop"),
     (LOOP.format("best%at = i"), "'best' is shared and written in a loop"),
@@ -121,7 +129,8 @@ REFUSED = [
         LOOP.format("!$omp critical\n    if (a(i) >= s) then\n    s = a(i)\n    k = i\n    end if\n").replace(
             "  end do", "    !$omp end critical\n  end do"
         ),
-        "'k' is shared and written",
+        "'k' is shared and written in a loop whose iterations other ranks run, too: say which of equal ones: "
+        "a(i) > s .or. (a(i) == s .and. index < its index)",
     ),
     (LOOP.format("!$omp critical\n    if (s > 3) s = s + a(i)\n    !$omp end critical"), "'s' is shared and"),
     (LOOP.format("if (a(i) > s) s = a(i)"), "'s' is shared and written in a loop"),
@@ -279,7 +288,7 @@ RIGHT = (
         "  real(8), external :: foreign\n",
         "  real(8) :: most = 3, added = 2, top = 4, low(2) = 30\n"
         "  integer :: count9 = 5, least = 4, many(0:3) = 1\n",
-    )
+    ).replace("    print *, own\n", "")
     + """
   !$omp parallel do private(t, text)
   do i = 1, n
@@ -290,7 +299,8 @@ RIGHT = (
   end do
   !$omp parallel do
   do i = 2, n - 1
-    b(i) = mean(a(i - 1), a(i + 1))
+    own = i
+    b(i) = mean(a(i - 1), a(i + 1)) + own
   end do
   !$omp parallel do
   do i = 1, n
@@ -375,8 +385,13 @@ ALIASES = """#include <math.h>
 struct par { double dt, w[3], *tab; };
 static double a[30], b[30], w[30][3], four[4] = {1, 2, 3, 4};
 static int at[30];
+static _Thread_local double last[2];
 #pragma homing distribute a[block], b[block]
-static double dot(const double *x, const double *y) { return x[0] * y[0] + x[1] * y[1]; }
+static double dot(const double *x, const double *y) {
+    for (int i = 0; i < 2; i++)
+        last[i] = x[i] * y[i];
+    return last[0] + last[1];
+}
 int main(void) {
     struct par par = {.5, {1, 2, 3}, four}, *p = &par;
     int m = 30, *pm = &m;

@@ -100,16 +100,20 @@ def read(
         builder.file(unit.cursor)
         pragmas = list(pragmas_of(source, unit))
     attach(source, builder.routines, pragmas, directives, builder.classes.ranges)
+    names: set[str] = set()
+    for pragma in pragmas:
+        if pragma.name == "threadprivate":
+            for clause in pragma.clauses:
+                names.update(word.strip() for word in (clause.text or "").split(","))
+            match = re.search(r"threadprivate\s*\(([^)]*)\)", pragma.text)
+            if match:
+                names.update(word.strip() for word in match[1].split(","))
+    names |= {one.name for one in builder.routine.declarations.values() if "thread" in one.attributes}
     for routine in builder.routines:
-        names: set[str] = set()
-        for pragma in pragmas:
-            if pragma.name == "threadprivate":
-                for clause in pragma.clauses:
-                    names.update(word.strip() for word in (clause.text or "").split(","))
-                match = re.search(r"threadprivate\s*\(([^)]*)\)", pragma.text)
-                if match:
-                    names.update(word.strip() for word in match[1].split(","))
-        routine.private = frozenset(names)
+        own = routine.declarations.values() if routine is not builder.routine else ()
+        local = {one.name for one in own if "save" not in one.attributes}
+        thread = {one.name for one in own if "thread" in one.attributes}
+        routine.private = frozenset(names - local | thread)
     return Unit(source, source.form, builder.routines), sorted(builder.lines)
 
 

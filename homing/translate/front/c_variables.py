@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from clang.cindex import Cursor, StorageClass, Type, TypeKind
+from clang.cindex import Cursor, StorageClass, TLSKind, Type, TypeKind
 
 from homing.translate.affine import shifted
 from homing.translate.front.c_loops import Loops
@@ -74,13 +74,7 @@ class Variables(Loops):
         match = re.compile(rf"\s*=\s*{braces}").match(text, at)
         if match:
             initial = text[match.end() : end]
-        attributes = set()
-        if "const" in text[begin:name_at]:
-            attributes.add("const")
-        if cursor.storage_class.name == "STATIC":
-            attributes.add("save")
-        if cursor.storage_class is StorageClass.EXTERN and initial is None:
-            attributes.add("extern")
+        attributes = _attributes(cursor, text[begin:name_at], initial is not None)
         made = Declaration(
             name,
             name,
@@ -90,7 +84,7 @@ class Variables(Loops):
             end,
             begin,
             end,
-            attributes=frozenset(attributes),
+            attributes=attributes,
             initial=initial,
             number=is_number(cursor.type),
             addresses=holds_addresses(element),
@@ -110,3 +104,15 @@ class Variables(Loops):
         if record is not None and not is_data(record):
             reason = f"the elements of '{name}' are objects of a class: use numbers, or a plain structure"
             scope.unseen.setdefault(name, (*place, reason))
+
+
+def _attributes(cursor: Cursor, before: str, initial: bool) -> frozenset[str]:
+    """What the declaration says beside the type. before: its text up to the name."""
+    storage = cursor.storage_class
+    said = {
+        "const": "const" in before,
+        "save": storage is StorageClass.STATIC,
+        "extern": storage is StorageClass.EXTERN and not initial,
+        "thread": cursor.tls_kind is not TLSKind.NONE,
+    }
+    return frozenset(word for word, holds in said.items() if holds)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from homing.translate.code_text import closing, condition_of_if, leading_component
 from homing.translate.openmp import Record
 from homing.translate.plan.reference_text import folded
-from homing.translate.tree import Branch, Node, Routine, Statement
+from homing.translate.tree import Branch, Node, Routine, Statement, statements, walk
 
 _SIGNS = {".gt.": ">", ".ge.": ">=", ".lt.": "<", ".le.": "<=", ".eq.": "=="}
 _COMPARISON = re.compile(r"(.*?)(>=|<=|==|>|<|\.gt\.|\.ge\.|\.lt\.|\.le\.|\.eq\.)(.*)", re.DOTALL)
@@ -63,6 +63,26 @@ def kept_record(node: Node, routine: Routine) -> KeptRecord | None:
         if "(" in target or not all(one.isdigit() for one in re.findall(r"\[(.*?)\]", target)):
             return None
     return _record(condition(head, routine), assigned) if len(assigned) > 1 else None
+
+
+def of_equal_ones(nodes: list[Node], at: int, routine: Routine) -> str:
+    """What helps where the text at an offset is kept with an extremum by `>=`: of equal ones, which is kept
+    depends on the order in which ranks are looked at, and on what was there before. Empty: it is not."""
+    for node in walk(nodes):
+        if not isinstance(node, Branch) or len(node.arms) != 1 or not node.conditional:
+            continue
+        head, body = node.arms[0]
+        written = {leading_component(folded(one.text, routine))[0] for one in statements(body)}
+        inside = any(one.begin <= at < one.end for one in statements(body))
+        for said in _split(condition(head, routine), _AND) if inside and len(written) > 1 else ():
+            compared = comparison(said, written)
+            if compared and compared.sign in (">=", "<="):
+                sign, fortran = compared.sign[0], routine.source.form.fortran
+                either, both = (" .or. ", " .and. ") if fortran else (" || ", " && ")
+                left, right = compared.left, compared.right
+                equal = f"({left} == {right}{both}index < its index)"
+                return f"say which of equal ones: {left} {sign} {right}{either}{equal}"
+    return ""
 
 
 def _record(said: str, assigned: dict[str, tuple[str, str, Statement]]) -> KeptRecord | None:

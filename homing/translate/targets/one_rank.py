@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from homing.translate.openmp import Reduction
-from homing.translate.plan.accessibility import declared_in
 from homing.translate.plan.atomic_sums import atomic_sums
-from homing.translate.plan.effects import What, others
+from homing.translate.plan.effects import Act, What, others
+from homing.translate.plan.kept_records import of_equal_ones
+from homing.translate.plan.of_threads import OfThreads, ThreadPrivate
 from homing.translate.targets.rank_sums import RankSums
 from homing.translate.targets.routine import Work
 from homing.translate.tree import CLASSES, Construct, Loop, Statement, references, walk
@@ -17,6 +18,7 @@ class OneRank:
 
     def __init__(self, work: Work) -> None:
         self.work = work
+        self.private = ThreadPrivate(work.distributions)
 
     def seen_by_one_rank(
         self, node: Loop | Construct | Statement, region: Region, added_up: frozenset[str] = frozenset()
@@ -37,9 +39,14 @@ class OneRank:
                 continue  # what it points to is its parts
             by = f", by '{act.through}'," if act.through else ""
             advice = "distribute it, or make it PRIVATE or a REDUCTION"
+            advice = of_equal_ones([node], act.begin, self.work.routine) or advice
             shared = "shared"
-            if self._of_threads(act.name):
-                shared, advice = "THREADPRIVATE", "ranks would have other values: make it PRIVATE"
+            if act.what is What.WRITE and (variables := self._of_threads(act)):
+                elsewhere = next(filter(None, map(self.private.read_elsewhere, variables)), None)
+                if elsewhere is None:
+                    continue
+                shared = "THREADPRIVATE"
+                advice = f"ranks would have other values where {elsewhere} reads it: make it PRIVATE"
             written = f"is {shared} and written{by} in {what}: {advice}"
             if act.reference is not None and act.reference.apart is not None:
                 written = f"may be written in {what}: {act.reference.apart}"
@@ -87,11 +94,9 @@ class OneRank:
             if one.name not in other and sums.once_a_rank(one) is None
         ]
 
-    def _of_threads(self, name: str) -> bool:
-        """Is it THREADPRIVATE, here or where it comes from?"""
-        known = self.work.distributions
-        where = declared_in(self.work.routine, name, known.modules)
-        return where is not None and name in where.private
+    def _of_threads(self, act: Act) -> frozenset[OfThreads] | None:
+        """The THREADPRIVATE variables that it writes."""
+        return self.private.written(self.work.routine, act.name, act.through)
 
 
 def _not_seen(name: str) -> str:
