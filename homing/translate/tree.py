@@ -113,9 +113,10 @@ class Given:
 @dataclass(frozen=True)
 class Swap:
     """A statement of those by which distributed arrays change places: the two that do so in it; None: in it
-    a variable gets, or gives, what one of them was."""
+    a variable gets, or gives, what one of them was. function: of the program, that it calls for it."""
 
     pair: tuple[str, str] | None
+    function: str = ""
 
 
 @dataclass

@@ -13,6 +13,13 @@ from tests.python.translate_programs import PROGRAMS, Workshop
 C = """\
 #include <stdio.h>
 #include <stdlib.h>
+#define CHANGE(x, y) do { __typeof__(x) kept = (x); (x) = (y); (y) = kept; } while (0)
+static void flip(double **x, double **y)
+{
+    double *t = *x;
+    *x = *y;
+    *y = t;
+}
 enum { m = 8, rows = 40 };
 static double (*um)[m], (*u)[m], (*up)[m];
 #pragma homing distribute [block][*] extent(rows, m) :: um, u, up
@@ -59,9 +66,18 @@ int main(int argc, char **argv)
             b[i] = 0.5 * (a[i - 1] + a[i + 1]);
         if (t % 3) {
             tmp = a; a = b; b = tmp;
+            double *third;
+            third = a;
+            a = b;
+            b = third;
+            flip(&a, &b);
             swaps++;
+            CHANGE(swaps, n);
+            CHANGE(n, swaps);
         }
         b[0] += t;
+        if (t == 5)
+            CHANGE(a, b);
         if (t == 3) { double *x = a; a = b; b = x; }
     }
     for (int i = 0; i < n; i++)
@@ -131,7 +147,7 @@ end program
 """
 
 
-@pytest.mark.parametrize(("name", "program", "swaps"), [("p.c", C, 4), ("p.f90", FORTRAN, 3)])
+@pytest.mark.parametrize(("name", "program", "swaps"), [("p.c", C, 7), ("p.f90", FORTRAN, 3)])
 def test_arrays_change_places_and_nothing_is_copied(
     tmp_path: Path, name: str, program: str, swaps: int
 ) -> None:
@@ -145,11 +161,13 @@ def test_arrays_change_places_and_nothing_is_copied(
 def test_std_swap_of_pointers(tmp_path: Path) -> None:
     source = tmp_path / "p.cpp"
     program = C[C.index("int main") :].replace("double *x = a; a = b; b = x;", "std::swap(a, b);")
-    program = program.replace("malloc", "(double *)malloc").replace("wave();", "")
+    program = program.replace("malloc", "(double *)malloc").replace("wave();", "").replace("&a, &b", "a, b")
+    program = program.replace("CHANGE(a, b)", "a[1] = 7")
+    flip = C[C.index("#define") : C.index("enum")].replace("**", "*&").replace("*x", "x").replace("*y", "y")
     head = "#include <cstdio>\n#include <cstdlib>\n#include <utility>\n"
-    source.write_text(f"{head}template <class T> T own(T a) {{ return a; }}\n{program}")
+    source.write_text(f"{head}template <class T> T own(T a) {{ return a; }}\n{flip}{program}")
     text = translate([str(source)], Options("spmd")).outputs[0].text
-    assert text.count("homing_layout_swap(&hm_layout_a, &hm_layout_b);") == 2
+    assert text.count("homing_layout_swap(&hm_layout_a, &hm_layout_b);") == 4
 
 
 ANOTHER_USE = C.replace("free(b);", "tmp[1] = 2; free(b);")

@@ -1,6 +1,6 @@
-"""C: macros that stand for elements of arrays (`#define U(i, j) u[i][j]`) or for heads of loops
-(`#define LOOP(i, n) for (int i = 0; i < n; i++)`) are written out in files with directives, as the user could
-have written them."""
+"""C: macros that stand for elements of arrays (`#define U(i, j) u[i][j]`), for heads of loops
+(`#define LOOP(i, n) for (int i = 0; i < n; i++)`), or by which two variables change places, are written out
+in files with directives, as the user could have written them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from homing.translate.front.c_places import Places
 from homing.translate.source import SourceFile
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+#: `do { double *t = x; x = y; y = t; } while (0)`, word by word.
+_CHANGE = re.compile(
+    r"(?:do )?(?:{ )?(?:[\w*() ]+[ *)])?(\w+) = (\w+) ; \2 = (\w+) ; \3 = \1(?: ;)?(?: })?(?: while \( 0 \))?"
+)
 _OPENED = re.compile(r"\s*\(")
 
 
@@ -71,9 +75,11 @@ class _Macros:
         return self._within[name]
 
     def matters(self, name: str) -> bool:
-        """Has it subscripts, or is it the head of a loop?"""
+        """Has it subscripts, is it the head of a loop, or do its arguments change places?"""
         macro = self.get(name)
-        return macro is not None and ("[" in self.within(name) or macro.body[:1] == ("for",))
+        if macro is None:
+            return False
+        return "[" in self.within(name) or macro.body[:1] == ("for",) or _bare(macro) != macro.body
 
     def makes_words(self, name: str) -> bool:
         """Has it texts or words made from its arguments?"""
@@ -88,7 +94,7 @@ def accesses(
     if not named:
         return
     arrays = "|".join(sorted(map(re.escape, named)))
-    wanted = re.compile(rf"\b(?:{arrays})\s*\[|\Afor\b")
+    wanted = re.compile(rf"\b(?:{arrays})\s*(?:\[|=(?!=))|\Afor\b")
     bracketed = re.compile(rf"(?<![\w)\]])\(\s*({arrays})\s*\)\s*\[")  # (u)[i], where no function gets u
     macros = _Macros()
     kept = 0  # what stands before this place stays, or is written out already
@@ -136,10 +142,20 @@ def _written_out(text: str, macros: _Macros, inside: frozenset[str]) -> str:
             if len(given) != len(macro.parameters) or "..." in macro.parameters:
                 return text
             pieces = dict(zip(macro.parameters, given, strict=True))
-        body = "".join(_apart([pieces.get(one, one) for one in macro.body]))
+        body = "".join(_apart([pieces.get(one, one) for one in _bare(macro)]))
         out += [text[at : word.start()], _written_out(body, macros, inside | {word[0]})]
         at = end
     return "".join([*out, text[at:]])
+
+
+def _bare(macro: Macro) -> tuple[str, ...]:
+    """The body, without the brackets around arguments that change places."""
+    words = " ".join(macro.body)
+    for one in macro.parameters or ():
+        words = re.sub(rf"(?<=[=;] )\( {re.escape(one)} \)", one, words)
+    found = _CHANGE.fullmatch(words)
+    changing = found is not None and {found[2], found[3]} <= {*(macro.parameters or ())}
+    return (*words.split(" "), "") if changing else macro.body
 
 
 def _arguments(text: str, code: str) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ class CWriter(CThreadLoops):
     def swap(self, statement: Statement, pair: tuple[Array, Array] | None) -> None:
         layouts = ", ".join(f"&{self.layout(array)}" for array in pair or ())
         text = f"homing_layout_swap({layouts})" if pair else ""
+        if statement.swap and statement.swap.function:  # it may be in no other statement: no warning of it
+            text = f"(void){statement.swap.function}, {text}"
         if pair and statement.text.endswith(";"):
             text += ";"
         if not pair:
