@@ -445,3 +445,12 @@ def test_an_array_that_a_macro_changes(tmp_path: Path) -> None:
     (tmp_path / "p.c").write_text(text)
     said = translate([str(tmp_path / "p.c")], Options("upm")).report
     assert any(line.startswith("upm: hot: c (main): read in") for line in said), said
+
+
+def test_arrays_of_lambdas(tmp_path: Path) -> None:
+    """They were said to be only read, or only written, by what stands beside."""
+    text = EXCHANGED_C.replace("HERE", "").replace("row[2] = b[i];", "row[2] = f(i);")
+    text = text.replace("    for (int k", "    auto f = [&](int i) { return c[i][1] * 2; };\n    for (int k")
+    (tmp_path / "p.cpp").write_text(text)
+    said = translate([str(tmp_path / "p.cpp")], Options("upm")).report
+    assert any(line.startswith("upm: hot: c (main): read in code of classes:") for line in said), said

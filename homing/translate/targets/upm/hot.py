@@ -11,6 +11,7 @@ from homing.translate.targets.upm.pointers import same_memory
 from homing.translate.targets.upm.program import Identity, Program, hidden_in
 from homing.translate.targets.upm.unfollowed import not_followed
 from homing.translate.tree import (
+    CLASSES,
     Access,
     Construct,
     Declaration,
@@ -87,9 +88,25 @@ class _Collector:
                     self._reference(routine, statement, reference, seen)
                 for name in rows.get(reference.name, ()):
                     self._reference(routine, statement, replace(reference, name=name), seen)
+            if CLASSES in statement.calls:
+                self._unseen(routine, hidden)
             for callee in self.program.callees([statement]):
                 if callee.name not in seen:
                     self.collect(callee, callee.body, frozenset(callee.private), seen | {callee.name})
+
+    def _unseen(self, routine: Routine, hidden: frozenset[str]) -> None:
+        """C++: which code of classes and lambdas a call runs is not followed, nor what it does to arrays."""
+        scope = routine.parent or routine
+        for name, begin in scope.apart.words.items() if scope.apart is not None else ():
+            around = [one for one in self.program.all() if one.source is routine.source and not one.module]
+            holder = next((one for one in around if one.begin <= begin < one.end), scope)
+            if holder is routine and name in hidden:
+                continue
+            place = f"{CLASSES}:{routine.source.user_line(begin)}"
+            for identity, declaration in self.program.resolve(holder, name).items():
+                use = self.uses.setdefault(identity, Use(declaration))
+                use.reads.append(place)
+                use.writes.append(place)
 
     def _rows(self, routine: Routine, nodes: Sequence[Node], hidden: frozenset[str]) -> dict[str, list[str]]:
         """What pointers of a thread's own mean, `double *row = a[i]`."""
