@@ -36,7 +36,7 @@ def refusal(folder: Path, text: str) -> str:
 
 
 def test_a_directive_inside_another_macro_is_refused(tmp_path: Path) -> None:
-    text = """#define EACH(i, n) _Pragma("omp parallel for") for (int i = 0; i < n; i++)
+    text = """#define EACH(i, n) _Pragma("omp parallel") _Pragma("omp for") for (int i = 0; i < n; i++)
 static double a[9];
 #pragma homing distribute a[block]
 int main(void) {

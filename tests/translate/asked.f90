@@ -10,11 +10,11 @@ program asked
   c = 1
   !$omp parallel do
   do i = lbound(a, 1), ubound(a, 1)
-    a(i) = i + size(a)
+    a(i) = i + size(a, kind=8)
     b(i) = size(c) - ubound(b, 1)
   end do
   !$omp parallel do private(i)
-  do j = lbound(c, dim=2), size(c, 2)
+  do j = lbound(c, dim=2), int(size(c, 2, 8))
     do i = lbound(c, 1), ubound(c, 1)
       c(i, j) = c(i, j) + size(c, 1)*j
     end do

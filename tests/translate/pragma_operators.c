@@ -4,6 +4,7 @@
 #define DO_PRAGMA(x) _Pragma(#x)
 #define PRAGMA(...) DO_PRAGMA(__VA_ARGS__)
 #define PARALLEL_FOR PRAGMA(omp parallel for)
+#define EACH(i, last) PARALLEL_FOR for (int i = 1; i < (last); i++)
 static double a[N], b[N];
 #pragma homing distribute a[block], b[block]
 int main(void) {
@@ -22,6 +23,8 @@ int main(void) {
     // clang-format off
     { _Pragma("omp parallel for") for (int i = 1; i < N - 1; i++) b[i] *= 2; }
     // clang-format on
+    EACH (i, N - 1)
+        b[i] += a[i - 1];
     double s = 0;
     for (int i = 0; i < N; i++)
         s += b[i] + a[i];

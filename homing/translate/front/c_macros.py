@@ -142,7 +142,7 @@ def _written_out(text: str, macros: _Macros, inside: frozenset[str]) -> str:
             if len(given) != len(macro.parameters) or "..." in macro.parameters:
                 return text
             pieces = dict(zip(macro.parameters, given, strict=True))
-        body = "".join(_apart([pieces.get(one, one) for one in _bare(macro)]))
+        body = "".join(apart([pieces.get(one, one) for one in _bare(macro)]))
         out += [text[at : word.start()], _written_out(body, macros, inside | {word[0]})]
         at = end
     return "".join([*out, text[at:]])
@@ -158,6 +158,19 @@ def _bare(macro: Macro) -> tuple[str, ...]:
     return (*words.split(" "), "") if changing else macro.body
 
 
+def with_arguments(macro: Macro, use: str) -> list[str] | None:
+    """The body's words with what one use of the macro gives it; None: that is not seen."""
+    code = blanked(use, False, " ")
+    if macro.parameters is None:
+        return list(macro.body)
+    opened = code.find("(") + 1
+    given = _arguments(use[opened:-1], code[opened:-1])
+    if not opened or len(given) != len(macro.parameters) or "..." in macro.parameters or "##" in macro.body:
+        return None
+    pieces = dict(zip(macro.parameters, given, strict=True))
+    return [pieces.get(one, one) for one in macro.body]
+
+
 def _arguments(text: str, code: str) -> tuple[str, ...]:
     """What stands between commas that no brackets hold."""
     found, depth, begin = [], 0, 0
@@ -169,7 +182,7 @@ def _arguments(text: str, code: str) -> tuple[str, ...]:
     return (*found, text[begin:].strip())
 
 
-def _apart(words: Sequence[str]) -> Iterator[str]:
+def apart(words: Sequence[str]) -> Iterator[str]:
     """Words with blanks where two of them would be one."""
     before = ""
     for word in words:

@@ -13,7 +13,7 @@ from clang.cindex import Cursor, CursorKind, Diagnostic, TranslationUnit, Type, 
 
 from homing.translate.code_text import Edit, edited
 from homing.translate.front.c_element_pointers import ElementPointers
-from homing.translate.front.c_macros import Macro, accesses, defined
+from homing.translate.front.c_macros import Macro, accesses, apart, defined, with_arguments
 from homing.translate.front.c_places import Places
 from homing.translate.front.c_types import strip
 from homing.translate.front.cxx import children
@@ -261,14 +261,16 @@ def _pragmas(source: SourceFile, everything: Iterable[Cursor], places: Places) -
             continue
         ends = end
         words = [token.spelling for token in cursor.get_tokens()]
-        said = _said(words, macro, 0)
+        said, head = _said(words, macro, 0), ""
+        if said is None:
+            said, head = _before_loop(macro(cursor.spelling), source.text[begin:end], macro) or (None, "")
         if said is None:
             reason = (
                 f"the macro {cursor.spelling} holds an OpenMP directive: write #pragma omp before the loop"
             )
             raise TranslationError([source.problem(begin, end, reason)])
         if re.match(r"\s*omp\b", said):
-            yield from _line(source, begin, end, said)
+            yield from _line(source, begin, end, said, head)
 
 
 def _code(text: str) -> str:
@@ -278,15 +280,15 @@ def _code(text: str) -> str:
     return kept.sub(lambda m: m[0] if m[0][0] == '"' else re.sub(r"[^\n]", " ", m[0]), text)
 
 
-def _line(source: SourceFile, begin: int, end: int, said: str) -> Iterator[Edit]:
-    """A directive on a line of its own."""
+def _line(source: SourceFile, begin: int, end: int, said: str, more: str = "") -> Iterator[Edit]:
+    """A directive on a line of its own, and what follows."""
     path, line = source.origin(source.line_of(begin))
     behind_line = source.origin(source.line_of(end))[1]
     before = source.text[source.line_start(begin) : begin]
     behind = source.text[end : source.next_line(end)]
     head = f"\n{marker(line, path)}\n" if before.strip() else ""
-    tail = f"\n{marker(behind_line, path)}\n" if behind.strip() else ""
-    yield begin, end, f"{head}#pragma {said}{tail}"
+    tail = f"\n{marker(behind_line, path)}\n" if behind.strip() or more else ""
+    yield begin, end, f"{head}#pragma {said}{tail}{more}"
 
 
 def _holds(name: str, macro: Callable[[str], Macro | None], depth: int) -> bool:
@@ -298,6 +300,20 @@ def _holds(name: str, macro: Callable[[str], Macro | None], depth: int) -> bool:
         quoted = [word for word in found.body if word.startswith('"')]
         return not quoted or any(re.match(r'"\s*omp\b', word) for word in quoted)
     return any(_holds(word, macro, depth + 1) for word in found.body)
+
+
+def _before_loop(
+    found: Macro | None, use: str, macro: Callable[[str], Macro | None]
+) -> tuple[str, str] | None:
+    """The directive and the head of the loop that a macro is, and nothing else."""
+    words = with_arguments(found, use) if found is not None and "\n" not in use else None
+    depth = 0
+    for at, word in enumerate(words or ()):
+        depth += (word == "(") - (word == ")")
+        if word == "for" and depth == 0:
+            said = _said((words or [])[:at], macro, 0)
+            return None if said is None else (said, "".join(apart((words or [])[at:])))
+    return None
 
 
 def _said(words: list[str], macro: Callable[[str], Macro | None], depth: int) -> str | None:

@@ -207,7 +207,7 @@ class OwnedLoops:
                 self.work.wrong(
                     reference.begin,
                     reference.end,
-                    "asks for the shape of a distributed array inside a region",
+                    "asks for the shape of a distributed array in a region: read it into a variable before",
                 )
             else:
                 self.work.wrong(

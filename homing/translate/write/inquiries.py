@@ -4,11 +4,11 @@ statements that pass an array on (`call step(a, size(a))`), which it may stay in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from homing.translate.plan.array import Array
 from homing.translate.source import Edits
-from homing.translate.tree import Construct, Loop, Reference, Routine, Statement, statements, walk
+from homing.translate.tree import Construct, Loop, Reference, Routine, Statement, Subscript, statements, walk
 
 #: (lower, upper) of a dimension of the whole array, as text.
 Bounds = Callable[[Array, int], tuple[str, str]]
@@ -58,7 +58,19 @@ def _inquiries(statement: Statement, arrays: Mapping[str, Array]) -> list[tuple[
 
 
 def _answer(call: Reference, array: Array, whole: Bounds) -> str | None:
+    """What the inquiry gives; as an integer of another kind where it asks for that."""
     subscripts = call.subscripts or []
+    texts = [one.text.replace(" ", "") for one in subscripts]
+    kinds = [at for at, text in enumerate(texts) if text.startswith("kind=") or at == 2]
+    plain = _plain_answer(call, [one for at, one in enumerate(subscripts) if at not in kinds], array, whole)
+    if len(kinds) != 1 or plain is None:
+        return None if kinds else plain
+    return f"int({plain}, {texts[kinds[0]].removeprefix('kind=')})"
+
+
+def _plain_answer(
+    call: Reference, subscripts: Sequence[Subscript], array: Array, whole: Bounds
+) -> str | None:
     dimension = None
     if len(subscripts) == 2:
         text = subscripts[1].text.replace(" ", "").removeprefix("dim=")
