@@ -315,6 +315,9 @@ C_REFUSED = [
      "if (strtok_r(&w[0], \"-\", &end)) w[0] = *end;", "another name"),
     ("char w[9] = {0};\n#pragma homing distribute w[block]\n"
      "if (strtok(&w[0], \"-\")) w[0] = 1;", "another name"),
+    ("char a[9][4];\n#pragma homing distribute a[block][*]\n#pragma omp parallel for\n"
+     "for (int i = 0; i < 9; i++) sprintf(a[i], \"%d\", i);",
+     "a row of it goes to 'sprintf', which may use more"),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) { a[i * i] = 0; }", "not a loop's index plus a number"),
     ("int n = 9;\ndouble a[81];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"

@@ -6,7 +6,8 @@
 #define M 7
 #define HALF N >> 1
 static double u[N][M], v[N][M], s[N], w[N][4][M];
-#pragma homing distribute u[block][*], v[cyclic][*], s[block], w[block][*][*]
+static char text[N][9];
+#pragma homing distribute u[block][*], v[cyclic][*], s[block], w[block][*][*], text[block][*]
 static void scale(double* row, int n, double f) {
     for (int j = 0; j < n; j++)
         row[j] *= f;
@@ -91,10 +92,12 @@ static double pointers(void) {
         memset(u[i], 0, M * sizeof(double));
         memcpy(w[i][1], before, sizeof w[i][1]);
         memmove(u[i], w[i][1], sizeof(double) * (M - 1));
+        snprintf(text[i], sizeof text[i], "%d", 10 * i);
+        u[i][2] += strlen(text[i]) + atoi(text[i]) + (strcmp(text[i], "70") == 0);
     }
     memcpy(v[0], u[N - 1], sizeof v[0]);
     for (int i = 0; i < N; i++)
-        e += u[i][M - 1] + u[i][1] * w[i][1][M - 1] + v[0][i % M];
+        e += u[i][M - 1] + u[i][2] + text[i][0] + u[i][1] * w[i][1][M - 1] + v[0][i % M];
     return e + ps[N - 1].id;
 }
 int main(void) {

@@ -1,5 +1,6 @@
-"""C: rows of distributed arrays that memcpy, memmove and memset work on, `memcpy(b[i], a[i], sizeof b[i])`.
-A row lies in one part, so bytes of it alone are as elements that the statement reads or changes."""
+"""C: rows of distributed arrays that memcpy, memmove and memset work on, `memcpy(b[i], a[i], sizeof b[i])`,
+and snprintf and strncpy; texts that others read, `strlen(name[i])`. A row lies in one part, so bytes of it
+alone are as elements that the statement reads or changes."""
 
 from __future__ import annotations
 
@@ -13,7 +14,14 @@ from homing.translate.plan.count import constants, number
 from homing.translate.plan.passed_rows import steady
 from homing.translate.tree import Access, Reference, Routine, Statement, Subscript
 
-_OF_BYTES = {"memcpy": 2, "memmove": 2, "memset": 1}  # how many of the arguments are addresses
+#: How many of the arguments are addresses, and which is the length; None: up to the end of the text.
+_OF_BYTES: dict[str, tuple[int, int | None]] = {
+    **dict.fromkeys(("memcpy", "memmove", "strncpy"), (2, 2)),
+    "memset": (1, 2),
+    "snprintf": (1, 1),
+    **dict.fromkeys(("strlen", "atoi", "atof"), (1, None)),
+    **dict.fromkeys(("strcmp", "strncmp"), (2, None)),
+}
 #: COUNT*sizeof(TYPE), or sizeof(TYPE[N][M]).
 _BYTES = re.compile(
     r"(?:(?P<before>.+)\*)?sizeof\((?P<type>\w+)(?P<sides>(?:\[[^\[\]]+\])*)\)(?:\*(?P<behind>.+))?"
@@ -25,23 +33,28 @@ def copy_row(routine: Routine, statement: Statement, reference: Reference, array
     subscripts = reference.subscripts or []
     rest = range(len(subscripts), array.rank)
     cut = any(array.dimensions[index].distributed for index in rest)
-    known = reference.argument_index < _OF_BYTES.get(reference.argument_of or "", 0)
+    addresses, length = _OF_BYTES.get(reference.argument_of or "", (0, None))
+    known = reference.argument_index < addresses
     if not known or reference.value_used or reference.access is not Access.ARGUMENT:
         return
-    if not subscripts or not rest or cut or not _within(routine, statement, reference, array):
+    if not subscripts or not rest or cut:
+        return
+    if length is None and (len(rest) != 1 or array.declaration.type != "char"):
+        return
+    if length is not None and not _within(routine, statement, reference, array, length):
         return
     reference.argument_of = None
     reference.access = Access.READ
-    if reference.argument_index == 0:
+    if reference.argument_index == 0 and length is not None:
         reference.access = Access.UPDATE
         statement.writes |= {reference.name}
     end = reference.end
     reference.subscripts = [*subscripts, *(Subscript(end, end, ":", section=True) for _ in rest)]
 
 
-def _within(routine: Routine, statement: Statement, reference: Reference, array: Array) -> bool:
+def _within(routine: Routine, statement: Statement, reference: Reference, array: Array, length: int) -> bool:
     """Are there no more bytes than the row has?"""
-    found = _BYTES.fullmatch(_length(statement, reference.argument_of or ""))
+    found = _BYTES.fullmatch(_length(statement, reference.argument_of or "", length))
     sizes = [bound.upper for bound in array.declaration.bounds[len(reference.subscripts or []) :]]
     if found is None or found["type"] != array.declaration.type or (found["before"] and found["behind"]):
         return False
@@ -59,14 +72,14 @@ def _within(routine: Routine, statement: Statement, reference: Reference, array:
     return value is not None and value <= 0 and all(steady(routine, one) for one in affine(count).names)
 
 
-def _length(statement: Statement, name: str) -> str:
-    """The last argument of the statement's one call of the function, without blanks; empty: it has more."""
+def _length(statement: Statement, name: str, at: int) -> str:
+    """An argument of the statement's one call of the function, without blanks; empty: it has more calls."""
     words = tokens(statement.code)
     found = []
     for index, word in enumerate(words[:-1]):
         if statement.code[word.begin : word.end] == name and words[index + 1].text == "(":
             found.append(parts(words, index + 2, closing(words, index + 1), ","))
-    if len(found) != 1 or len(found[0]) != 3:
+    if len(found) != 1 or len(found[0]) <= at:
         return ""
-    first, last = found[0][2]
+    first, last = found[0][at]
     return "".join(statement.code[words[first].begin : words[last - 1].end].split())

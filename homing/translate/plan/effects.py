@@ -80,8 +80,8 @@ _MATH = _words("""
 """)
 #: They do nothing but compute a value.
 _C_COMPUTES = frozenset(name + suffix for name in _MATH for suffix in ("", "f", "l")) | _words("""
-    abs isalpha isdigit isfinite isinf isnan isspace labs llabs memcmp std::abs std::clamp std::max std::min
-    strcmp strlen strncmp tolower toupper
+    abs atof atoi isalpha isdigit isfinite isinf isnan isspace labs llabs memcmp std::abs std::clamp std::max
+    std::min strcmp strlen strncmp tolower toupper
 """)
 _C_HARMLESS = _C_COMPUTES | _words("""
     __assert_fail aligned_alloc assert calloc free malloc realloc std::exchange std::move std::swap

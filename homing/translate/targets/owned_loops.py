@@ -222,6 +222,11 @@ class OwnedLoops:
         ):
             rank = self.work.arrays[reference.name].rank
             reason = f"{len(reference.subscripts)} subscripts for {rank} dimensions"
+            if reference.argument_of is not None:
+                reason = (
+                    f"a row of it goes to '{reference.argument_of}', which may use more: give elements, or "
+                    "call a function with a length (snprintf, memcpy)"
+                )
             self.work.wrong(
                 reference.begin, reference.end, why_not_copied(self.work.source, reference) or reason
             )
