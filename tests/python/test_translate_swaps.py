@@ -183,6 +183,17 @@ def test_pointers_that_may_mean_both_arrays_are_refused(tmp_path: Path, program:
         translate([str(source)], Options("spmd"))
 
 
+def test_the_function_of_its_own_file_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "p.c").write_text(C.replace("static void flip", "void flip"))
+    (tmp_path / "q.c").write_text(
+        "#include <stdlib.h>\nstatic void flip(double **x, double **y) { (*x)[3] += (*y)[4]; }\n"
+        "void other(void) {\ndouble *a = malloc(72), *b = malloc(72);\n"
+        "#pragma homing distribute a[block] extent(9), b[block] extent(9)\nflip(&a, &b);\n}\n"
+    )
+    with pytest.raises(TranslationError, match=r"q\.c:6:7: may give the distributed array another name"):
+        translate([str(tmp_path / "p.c"), str(tmp_path / "q.c")], Options("spmd"))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -52,7 +52,8 @@ class _Found:
 def find_swaps(units: Sequence[Unit], of: Callable[[Routine], dict[str, Array]]) -> None:
     """Mark the statements of serial code by which arrays change places, and give these arrays one shadow."""
     every = [one for unit in units for one in unit.routines if unit.form is d.Form.C and not one.module]
-    exchanging = {one.name: before for one in every if (before := _exchanges(one)) is not None}
+    others = {one.name for one in every if _exchanges(one) is None}
+    exchanging = {one.name: _exchanges(one) or "" for one in every if one.name not in others}
     for unit in units:
         anew = {
             node.directive.name.key
@@ -136,7 +137,9 @@ def _by_reference(routine: Routine, name: str) -> bool:
 def _called(statement: Statement, exchanging: dict[str, str]) -> _Found | None:
     """Is it a call of a function that lets two arrays change places?"""
     match = _CALL.fullmatch(statement.text) if not statement.guarded and statement.label is None else None
-    if match is None or exchanging.get(match[1]) != match[2] or match[2] != match[4]:
+    if match is None or len(statement.calls) != 1 or match[2] != match[4]:
+        return None
+    if exchanging.get(statement.calls[0]) != match[2]:
         return None
     return _Found((match[3], match[5]), "", (statement,), function=match[1]) if match[3] != match[5] else None
 
