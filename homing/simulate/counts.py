@@ -14,6 +14,7 @@ from homing.report.statements import last_component
 from homing.simulate.time_model import estimate, relative_time
 
 if TYPE_CHECKING:
+    from homing.records import Record
     from homing.report.names import Namer
     from homing.report.results import AreaResult, ProcessResult
 
@@ -53,7 +54,7 @@ def simulated_counts(process: ProcessResult, namer: Namer) -> dict[str, Any] | N
         "run": total,
         "phases": [{"phase": one.id, **figures([one])} for one in by_scope.get("phase", [])],
         "oracle": [],
-        "iterations": [{"number": one.id, **figures([one])} for one in by_scope.get("iteration", [])],
+        "iterations": _iterations(record, by_scope.get("iteration", [])),
         "regions": [
             {
                 "object": one.object,
@@ -76,6 +77,15 @@ def simulated_counts(process: ProcessResult, namer: Namer) -> dict[str, Any] | N
         if "time" in stated
         else None,
     }
+
+
+def _iterations(record: Record, counted: Iterable[Counted]) -> list[dict[str, Any]]:
+    """The program's own, numbered as everywhere in the JSON: the simulator counts guesses, which are parts of
+    one, as if they were iterations."""
+    parts: dict[int, list[Counted]] = {}
+    for one in counted:
+        parts.setdefault(record.iteration_of(one.id), []).append(one)
+    return [{"number": number, **figures(found)} for number, found in parts.items()]
 
 
 def _stated(text: str) -> dict[str, Any]:

@@ -123,3 +123,19 @@ def test_a_simulated_cache_that_is_not_said_whole(tmp_path: Path, cache: Any, sa
     results = read_results([str(writer.write(tmp_path / "r.homing"))])
     print_summary(results, str(tmp_path / "summary"))
     assert said in (tmp_path / "summary").read_text()
+
+
+def test_counts_of_iterations_have_the_programs_numbers(tmp_path: Path) -> None:
+    """The simulator counts a guess as if it were an iteration: it is a part of the one that follows."""
+    writer = four_node_run()
+    for number, basis in ((0, 6), (1, 5), (2, 5)):
+        writer.row("iteration", number=number, state=2, basis=basis, regions=3)
+    writer.row("counted", accesses=100)
+    writer.row("misses", to=[60, 0, 0, 0])
+    for number, misses in ((0, 5), (1, 25), (2, 30)):
+        writer.row("counted", scope=1, id=number, accesses=2 * misses)
+        writer.row("misses", scope=1, id=number, to=[misses, 0, 0, 0])
+    results = read_results([str(writer.write(tmp_path / "r.homing"))])
+    assert results.counts is not None
+    found = [(one["number"], one["total_misses"]) for one in results.counts["iterations"]]
+    assert found == [(0, 30), (1, 30)]
