@@ -6,16 +6,23 @@ what each thread of a region runs, ranks would have other values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from homing.translate.affine import names_in
 from homing.translate.plan.accessibility import declared_in
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.reached import called
 from homing.translate.positions import Position
 from homing.translate.tree import Access, Branch, Construct, Loop, Node, Routine, Statement, references
 
-_COPIES = ("copyin", "copyprivate", "reduction", "lastprivate")
+#: Fortran: procedures that are run under other names than their own, which calls do not show.
+_OTHERWISE = re.compile(
+    r"^[ \t]*(?:module[ \t]+procedure|procedure|generic|final)\b(?P<one>[^!\n]*)"
+    r"|^[ \t]*interface[ \t]+(?:operator|assignment|read|write)\b(?P<more>.*?)^[ \t]*end[ \t]*interface",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -78,10 +85,12 @@ class ThreadPrivate:
             apart = routine.apart
             if apart is not None and variable.name in apart.words:
                 yield routine.source.place(apart.words[variable.name])
+            for begin in self._declaring(routine, variable):
+                yield routine.source.place(begin)
             for node, own in self._nodes(routine, routine.body, id(routine) in inside):
                 if isinstance(node, Construct):
-                    listed = {name.strip("/ ") for name in node.directive.listed(*_COPIES)}
-                    if any(name == variable.name or self._is(routine, name, variable) for name in listed):
+                    words = _names(node.directive.text, routine)
+                    if any(name == variable.name or self._is(routine, name, variable) for name in words):
                         yield routine.source.place(node.begin)
                     continue
                 for one in node.references:
@@ -89,6 +98,20 @@ class ThreadPrivate:
                         continue
                     if self._is(routine, one.name, variable):
                         yield routine.source.place(one.begin)
+
+    def _declaring(self, routine: Routine, variable: OfThreads) -> Iterator[int]:
+        """Where declarations read it: bounds and lengths, statement functions, NAMELIST."""
+        for declared in routine.declarations.values():
+            sides = [side for bound in declared.bounds for side in (bound.lower, bound.upper or "")]
+            words = _names(" ".join([declared.type, declared.length, *sides]), routine)
+            if any(self._is(routine, name, variable) for name in words):
+                yield declared.begin
+        for function in routine.functions.values():
+            if any(self._is(routine, one.name, variable) for one in function.references):
+                yield function.begin
+        for name, (begin, _, _) in routine.unseen.items():
+            if self._is(routine, name, variable):
+                yield begin
 
     def _is(self, routine: Routine, name: str, variable: OfThreads) -> bool:
         return self._meant(routine, name) == variable
@@ -124,9 +147,22 @@ class ThreadPrivate:
                 if isinstance(node, Statement)
                 for callee in called([node], self.known.routines)
             ]
-            found = {callee for _, _, callee in calls} - {id(one) for one in every if one.main}
+            found, count = set[int](), -1
+            while count != (count := len(found)):
+                found |= {callee for caller, own, callee in calls if own or caller in found}
+            found -= {id(one) for one in every if one.main or one.name in self._otherwise()}
             count = -1
             while count != (count := len(found)):
                 found -= {callee for caller, own, callee in calls if not own and caller not in found}
             self._inside = frozenset(found)
         return self._inside
+
+    def _otherwise(self) -> frozenset[str]:
+        """Fortran: words where procedures get other names."""
+        texts = [unit.source.text for unit in self.known.units if unit.source.form.fortran]
+        found = [match for text in texts for match in _OTHERWISE.finditer(text)]
+        return frozenset[str]().union(*(names_in((one["one"] or one["more"]).lower()) for one in found))
+
+
+def _names(text: str, routine: Routine) -> frozenset[str]:
+    return names_in(text.lower() if routine.source.form.fortran else text)
