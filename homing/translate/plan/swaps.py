@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from homing.translate.code_text import blanked
 from homing.translate.directives import model as d
 from homing.translate.plan.array import Array
 from homing.translate.tree import (
@@ -190,7 +191,9 @@ def _of_no_other_use(
     every = [s for each in (routine, *inner) for s in statements(each.body)]
     if one.statements[0].begin in routine.places.get(name, []):  # C: it declares the variable, for its block
         every = list(statements(list(one.behind)))
-    naming = [s for s in every if name in s.reads or name in s.writes]
+    # C: what compares a pointer, or returns it, reads nothing that it points to: the text tells.
+    word, fortran = re.compile(rf"(?<![\w.>%]){name}\b"), routine.source.form.fortran
+    naming = [s for s in every if name in s.reads | s.writes or word.search(blanked(s.text, fortran, " "))]
     return all(id(s) in swapping or _declares_alone(routine, s, name) for s in naming)
 
 
