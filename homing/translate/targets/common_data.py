@@ -7,11 +7,10 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from homing.translate.front import lines as text_lines
 from homing.translate.front.expressions import Expressions
-from homing.translate.front.kinds import form
 from homing.translate.front.tokens import Token, outside
 from homing.translate.tree import Routine
+from homing.translate.write.initial_values import data_statements
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,7 @@ def moved_data(
     """The DATA statements of a routine itself that give the arrays values. number: the value of a constant.
     None: the module could not say what one of them says."""
     found = []
-    for line in text_lines.split(routine.source):
-        if line.openmp or not routine.begin <= line.begin < routine.body_end:
-            continue
-        code = Expressions(line.code, line.places)
-        if form(code.words).kind != "data":
-            continue
+    for line, code in data_statements(routine):
         kept, moved, counters = [], [], list[str]()
         for objects, values in _groups(code.words):
             if not any(word.text in arrays for word in objects):

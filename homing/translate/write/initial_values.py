@@ -41,17 +41,22 @@ def declared_holder(array: Array, text: str) -> str:
     return f"{declaration.type} :: {holder(array)}{shape} = {initial}"
 
 
+def data_statements(routine: Routine) -> Iterator[tuple[text_lines.Line, Expressions]]:
+    """The DATA statements of a routine itself, in order."""
+    for line in text_lines.split(routine.source):
+        if line.openmp or not routine.begin <= line.begin < routine.body_end:
+            continue
+        code = Expressions(line.code, line.places)
+        if form(code.words).kind == "data":
+            yield line, code
+
+
 def moved_data(routine: Routine, arrays: Sequence[Array], edits: Edits) -> Iterator[str]:
     """The DATA statements that name the arrays, taken out and with the other arrays' names."""
     names = {array.name: holder(array) for array in arrays if "data" in array.declaration.attributes}
     if not names:
         return
-    for line in text_lines.split(routine.source):
-        if line.openmp or not routine.begin <= line.begin < routine.body_end:
-            continue
-        code = Expressions(line.code, line.places)
-        if form(code.words).kind != "data":
-            continue
+    for line, code in data_statements(routine):
         text, done = "", 0
         for word in _objects(code.words):
             if word.text in names:
