@@ -79,7 +79,7 @@ class _Macros:
         macro = self.get(name)
         if macro is None:
             return False
-        return "[" in self.within(name) or macro.body[:1] == ("for",) or _bare(macro) != macro.body
+        return "[" in self.within(name) or macro.body[:1] == ("for",) or _changing(macro) is not None
 
     def makes_words(self, name: str) -> bool:
         """Has it texts or words made from its arguments?"""
@@ -142,20 +142,21 @@ def _written_out(text: str, macros: _Macros, inside: frozenset[str]) -> str:
             if len(given) != len(macro.parameters) or "..." in macro.parameters:
                 return text
             pieces = dict(zip(macro.parameters, given, strict=True))
-        body = "".join(apart([pieces.get(one, one) for one in _bare(macro)]))
+        body = "".join(apart([pieces.get(one, one) for one in _changing(macro) or macro.body]))
         out += [text[at : word.start()], _written_out(body, macros, inside | {word[0]})]
         at = end
     return "".join([*out, text[at:]])
 
 
-def _bare(macro: Macro) -> tuple[str, ...]:
-    """The body, without the brackets around arguments that change places."""
+def _changing(macro: Macro) -> tuple[str, ...] | None:
+    """The body of a macro by which two of its arguments change places, without brackets around them; None: it
+    is another."""
     words = " ".join(macro.body)
     for one in macro.parameters or ():
         words = re.sub(rf"(?<=[=;] )\( {re.escape(one)} \)", one, words)
     found = _CHANGE.fullmatch(words)
     changing = found is not None and {found[2], found[3]} <= {*(macro.parameters or ())}
-    return (*words.split(" "), "") if changing else macro.body
+    return tuple(words.split(" ")) if changing else None
 
 
 def with_arguments(macro: Macro, use: str) -> list[str] | None:
