@@ -2,10 +2,8 @@
 #include "engine/learner.hpp"
 
 #include "areas/allocation_plans.hpp"
-#include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/pace.hpp"
-#include "base/raw_calls.hpp"
 #include "engine/guarded.hpp"
 #include "machine/simulation.hpp"
 #include "model/tuning.hpp"

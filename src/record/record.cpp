@@ -25,7 +25,9 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 20; // mapped at a time; a
 constexpr std::size_t most_kept = channel::most_pieces;
 constexpr std::size_t longest_text = std::size_t{64} << 10;
 constexpr std::size_t most_messages = 256;
-constexpr std::size_t most_early = 16; // messages that wait for a record
+/// Messages that wait for a record, and bytes of the text of one. By reason: a program that registers its
+/// arrays wrongly does so a few times, and a path and what is wrong with it fit.
+constexpr std::size_t most_early = 16;
 constexpr std::size_t longest_early = 500;
 static_assert(header_bytes % row_bytes == 0 && piece_bytes % row_bytes == 0);
 
