@@ -36,7 +36,10 @@ LAB_FLAGS: dict[str, tuple[Any, Any]] = {
             metavar="SIZE:WAYS",
         ),
     ),
-    "balancing": (int | None, typer.Option(help="guest: kernel.numa_balancing (default 0)", metavar="0|1")),
+    "balancing": (
+        int | None,
+        typer.Option(help="guest, machine: kernel.numa_balancing (default 0)", metavar="0|1"),
+    ),
 }
 
 

@@ -335,6 +335,15 @@ class Record(MemoryRecord):
         return last
 
     @cached_property
+    def simulated_balancing(self) -> dict[str, int] | None:
+        """scans, hint_faults and moved_pages of a simulated kernel's NUMA balancing. None: it was off."""
+        found = None
+        columns = ("scans", "hint_faults", "moved_pages")
+        for row in self.dicts("balanced", *columns):
+            found = {name: row[name] for name in columns}
+        return found
+
+    @cached_property
     def phases(self) -> list[Phase]:
         """Those of the newest recording, in order; the newest row of each."""
         found: dict[int, Phase] = {}

@@ -75,12 +75,12 @@ def _run(**given: Any) -> int:
     if place != "here":
         from homing.simulate import on_machine
 
-        cache = lab.pop("cache")
+        shared = {name: lab.pop(name) for name in ("cache", "balancing")}
         if _given(lab):
             raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
         if request.compare:
             raise UserError(f"--compare: not with --on {place}: its counts are exact, one run tells (oracle)")
-        return _end_like(lambda: on_machine.run(request, place, {**simulation, "cache": cache}, conditions))
+        return _end_like(lambda: on_machine.run(request, place, {**simulation, **shared}, conditions))
     if _given(lab):
         raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
     if not conditions:

@@ -113,6 +113,8 @@ std::string read_described(const char* path, Described& described) {
             described.distributions.push_back(
                 {one["area"].value_or(std::string()), one["cycle"].value_or(std::uint64_t{0})});
         }
+    described.balancing.scan_bytes = root["balancing"]["bytes"].value_or(std::uint64_t{0});
+    described.balancing.scan_accesses = root["balancing"]["accesses"].value_or(std::uint64_t{0});
     described.seed = root["seed"].value_or(std::uint64_t{1});
     described.turn = root["turn"].value_or(std::int64_t{0});
     described.fact = root["fact"].value_or(std::string());

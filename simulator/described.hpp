@@ -28,6 +28,13 @@ struct Distribution {
     std::uint64_t cycle = 0; ///< pages; 0: block
 };
 
+/// The kernel's own NUMA balancing: whenever the threads have made so many accesses each, on the average, so
+/// many bytes of the process are marked. 0 accesses: it is off.
+struct Balancing {
+    std::uint64_t scan_bytes = 0;
+    std::uint64_t scan_accesses = 0;
+};
+
 /// Where an OpenMP runtime would put its threads.
 struct Placement {
     std::vector<std::vector<int>> places; ///< CPUs by number; none is empty
@@ -47,6 +54,7 @@ struct Described {
     Initial initial = Initial::first_touch;
     std::array<Placement, 2> placements; ///< by Runtime
     std::vector<Distribution> distributions;
+    Balancing balancing;
     std::uint64_t seed = 1;
     std::int64_t turn = 0; ///< accesses that a thread has before the next one's turn; 0: all run at once
     std::string fact;      ///< for the record: what the launcher wants to find there

@@ -1,5 +1,6 @@
 #include "model.hpp"
 
+#include "balancing.hpp"
 #include "base/inside.hpp"
 #include "base/own_mappings.hpp"
 #include "base/raw_calls.hpp"
@@ -59,6 +60,13 @@ template <class T> T* reserve_table(std::uint64_t count) noexcept {
     const auto begin = reinterpret_cast<Address>(memory);
     if (memory) own_mappings.add(begin, begin + count * sizeof(T));
     return memory;
+}
+
+/// Accesses until a thread must come to access() whatever its filter says.
+std::int64_t grant() noexcept {
+    if (stated->turn > 0) return stated->turn;
+    const std::int64_t tick = balancing_tick();
+    return tick > 0 ? tick : endless;
 }
 
 /// Take lines out of a filter.
@@ -222,13 +230,20 @@ std::uint32_t direct(Thread& one, std::uint64_t line, bool write, bool& exclusiv
     return version;
 }
 
-/// A page without a home, or a protected one.
-__attribute__((noinline)) std::uint8_t fault(Thread& one, std::uintptr_t address, std::uint64_t page,
-                                             bool write) noexcept {
+/// A page without a home, a protected or a marked one.
+__attribute__((noinline)) PageEntry fault(Thread& one, std::uintptr_t address, std::uint64_t page,
+                                          bool write) noexcept {
     const int saved = errno;
     for (int tries = 0; tries < 1000; ++tries) {
-        const std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_ACQUIRE);
+        const PageEntry entry = __atomic_load_n(&table.pages[page], __ATOMIC_ACQUIRE);
         if (!(entry & armed)) {
+            if (entry & marked) {
+                const auto unmarked = static_cast<PageEntry>(~marked);
+                // Of two threads one takes the fault, as in a kernel.
+                if (__atomic_fetch_and(&table.pages[page], unmarked, __ATOMIC_ACQ_REL) & marked)
+                    hint_fault(one, address);
+                continue;
+            }
             if (entry != 0) break;
             populate(address, one.node);
             continue;
@@ -240,13 +255,13 @@ __attribute__((noinline)) std::uint8_t fault(Thread& one, std::uintptr_t address
             verdict = windows->fault(address, write);
         }
         if (verdict == Windows::Verdict::foreign)
-            __atomic_fetch_and(&table.pages[page], home_mask, __ATOMIC_RELAXED);
+            __atomic_fetch_and(&table.pages[page], static_cast<PageEntry>(~armed), __ATOMIC_RELAXED);
         if (verdict == Windows::Verdict::retry) raw::call(SYS_sched_yield);
     }
     errno = saved;
     const auto entry =
-        static_cast<std::uint8_t>(__atomic_load_n(&table.pages[page], __ATOMIC_RELAXED) & home_mask);
-    return entry != 0 ? entry : std::uint8_t{1}; // taken away at this very moment (munmap by another thread)
+        static_cast<PageEntry>(__atomic_load_n(&table.pages[page], __ATOMIC_RELAXED) & home_mask);
+    return entry != 0 ? entry : PageEntry{1}; // taken away at this very moment (munmap by another thread)
 }
 
 } // namespace
@@ -307,11 +322,13 @@ std::string prepare_model(const Described& given) {
     const std::uint64_t pages = std::uint64_t{1} << (address_bits - table.page_shift);
     const auto nodes = static_cast<std::uint64_t>(table.nodes);
     table.directory = reserve_table<std::uint32_t>(lines);
-    table.pages = reserve_table<std::uint8_t>(pages);
+    table.pages = reserve_table<PageEntry>(pages);
     table.page_area = reserve_table<std::uint32_t>(pages);
     table.page_misses = reserve_table<std::uint32_t>(pages * nodes);
     table.page_seen = reserve_table<std::uint32_t>(pages * nodes);
-    if (!table.directory || !table.pages || !table.page_area || !table.page_misses || !table.page_seen)
+    table.page_faults = reserve_table<std::uint32_t>(pages);
+    if (!table.directory || !table.pages || !table.page_area || !table.page_misses || !table.page_seen ||
+        !table.page_faults)
         return "the simulator reserves some 10 TiB of address space (not of memory), which is refused here: "
                "vm.overcommit_memory must not be 2, and ulimit -v must be unlimited";
     return {};
@@ -352,7 +369,7 @@ Thread* attach() noexcept {
             // Small beside the cache, whose order of age it hides a little.
             const std::uint64_t lines = stated->own.bytes / 64 / filter_part;
             one->context.mask = std::bit_floor(std::clamp<std::uint64_t>(lines, 64, HOMING_FILTER_LINES)) - 1;
-            one->granted = stated->turn > 0 ? 0 : endless; // its first access waits for its turn
+            one->granted = stated->turn > 0 ? 0 : grant(); // its first access waits for its turn
             one->context.left = one->granted;
             threads[count] = one;
             threads_made.store(count + 1, std::memory_order_release);
@@ -403,14 +420,19 @@ void access(homing_context* context, std::uintptr_t address, int is_write, const
     if (__builtin_expect(one.epoch != epoch.load(std::memory_order_relaxed), 0)) look_where(one);
     if (__builtin_expect(context->left < 0, 0)) {
         if (stated->turn > 0) take_turn(one);
-        const std::int64_t grant = stated->turn > 0 ? stated->turn : endless;
-        one.granted += grant;
-        context->left += grant;
+        const std::int64_t more = grant();
+        one.granted += more;
+        context->left += more;
+        if (balancing_tick() > 0) clock_balancing(one);
+    }
+    if (__builtin_expect(one.balancing_round != balancing_round(), 0)) {
+        one.balancing_round = balancing_round();
+        std::memset(context->filter, 0xff, sizeof context->filter);
     }
     const std::uint64_t page = page_of(address);
     const std::uint64_t line = line_of(address);
-    std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
-    if (__builtin_expect(static_cast<std::uint8_t>(entry - 1) >= home_mask, 0))
+    PageEntry entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
+    if (__builtin_expect(static_cast<PageEntry>(entry - 1) >= home_mask, 0))
         entry = fault(one, address, page, write);
 
     // Most often the line is where it was left, and the thread may do what it wants: nothing changes.

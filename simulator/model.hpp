@@ -74,13 +74,15 @@ struct Thread {
     int ordinal;         ///< of threads outside OpenMP
     bool alive;
     bool main;
-    bool bound;           ///< the program said where it may run:
-    cpu_set_t allowed;    ///< CPUs of the described machine
-    int waits_for_turn;   ///< 1 while it does (--deterministic)
-    std::uint64_t order;  ///< of turns: by OpenMP thread numbers
-    Stillness still;      ///< does it wait without sleep?
-    bool moved;           ///< was on several nodes: more rows than one are in use
-    std::int64_t granted; ///< accesses so far + context.left
+    bool bound;                    ///< the program said where it may run:
+    cpu_set_t allowed;             ///< CPUs of the described machine
+    int waits_for_turn;            ///< 1 while it does (--deterministic)
+    std::uint64_t order;           ///< of turns: by OpenMP thread numbers
+    Stillness still;               ///< does it wait without sleep?
+    bool moved;                    ///< was on several nodes: more rows than one are in use
+    std::int64_t granted;          ///< accesses so far + context.left
+    std::int64_t clocked;          ///< accesses that the clock of balancing has heard of
+    std::uint32_t balancing_round; ///< of balancing, when the filter was last forgotten for it
     std::uint64_t invalidations;
     std::uint64_t upgrades;
     std::uint64_t shared_hits;

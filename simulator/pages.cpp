@@ -126,9 +126,9 @@ void task_policy_of_caller(int& mode, std::uint64_t& nodes) noexcept {
 }
 
 void place(std::uint64_t page, int home) noexcept {
-    std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
+    PageEntry entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
     if ((entry & home_mask) != 0) return;
-    const auto wanted = static_cast<std::uint8_t>((entry & armed) | (home + 1));
+    const auto wanted = static_cast<PageEntry>((entry & ~home_mask) | (home + 1));
     // Of two threads that touch it first one wins, as in a kernel.
     if (__atomic_compare_exchange_n(&table.pages[page], &entry, wanted, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_RELAXED)) {
@@ -154,12 +154,12 @@ void populate(Address address, int node) noexcept {
 int send(Address address, int node) noexcept {
     if (node < 0 || node >= table.nodes) return ENODEV;
     const std::uint64_t page = page_of(address);
-    std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
+    PageEntry entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
     const int home = (entry & home_mask) - 1;
     if (home < 0) return EFAULT;
     if (home == node) return 0;
     if (!has_room(node)) return ENOMEM;
-    const auto wanted = static_cast<std::uint8_t>((entry & armed) | (node + 1));
+    const auto wanted = static_cast<PageEntry>((entry & ~home_mask) | (node + 1));
     if (!__atomic_compare_exchange_n(&table.pages[page], &entry, wanted, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
         return EBUSY;
@@ -177,7 +177,7 @@ void forget(Range range) noexcept {
     const auto nodes = static_cast<std::uint64_t>(table.nodes);
     bool any = false;
     for (std::uint64_t page = page_of(begin); page < page_of(end); ++page) {
-        const std::uint8_t entry = __atomic_exchange_n(&table.pages[page], std::uint8_t{0}, __ATOMIC_ACQ_REL);
+        const PageEntry entry = __atomic_exchange_n(&table.pages[page], std::uint8_t{0}, __ATOMIC_ACQ_REL);
         if (entry == 0) continue;
         any = true;
         oracle_gone.fetch_add(oracle_of(page), std::memory_order_relaxed);
@@ -186,6 +186,7 @@ void forget(Range range) noexcept {
         __atomic_store_n(&table.page_area[page], 0u, __ATOMIC_RELAXED);
         std::fill_n(&table.page_misses[page * nodes], nodes, 0u);
         std::fill_n(&table.page_seen[page * nodes], nodes, 0u);
+        __atomic_store_n(&table.page_faults[page], 0u, __ATOMIC_RELAXED);
     }
     if (any) forget_lines(begin, end);
 }
@@ -201,6 +202,8 @@ void move_pages_of(Range from, Range to) noexcept {
         table.pages[source + i] = 0;
         table.page_area[target + i] = table.page_area[source + i];
         table.page_area[source + i] = 0;
+        table.page_faults[target + i] = table.page_faults[source + i];
+        table.page_faults[source + i] = 0;
         std::copy_n(&table.page_misses[(source + i) * nodes], nodes,
                     &table.page_misses[(target + i) * nodes]);
         std::copy_n(&table.page_seen[(source + i) * nodes], nodes, &table.page_seen[(target + i) * nodes]);
@@ -215,7 +218,37 @@ void set_protection(Range range, bool protect) noexcept {
         if (protect)
             __atomic_fetch_or(&table.pages[page], armed, __ATOMIC_RELAXED);
         else
-            __atomic_fetch_and(&table.pages[page], home_mask, __ATOMIC_RELAXED);
+            __atomic_fetch_and(&table.pages[page], static_cast<PageEntry>(~armed), __ATOMIC_RELAXED);
+}
+
+std::uint64_t next_page_with_home(std::uint64_t page) noexcept {
+    const unsigned shift = piece_bits - table.page_shift;
+    for (std::uint64_t piece = page >> shift; piece < std::size(pieces); ++piece, page = piece << shift) {
+        if (!__atomic_load_n(&pieces[piece], __ATOMIC_RELAXED)) continue;
+        for (; page < (piece + 1) << shift; ++page)
+            if ((__atomic_load_n(&table.pages[page], __ATOMIC_RELAXED) & home_mask) != 0) return page;
+    }
+    return no_page;
+}
+
+bool mark(std::uint64_t page) noexcept {
+    PageEntry entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
+    while ((entry & home_mask) != 0 && (entry & marked) == 0)
+        if (__atomic_compare_exchange_n(&table.pages[page], &entry, static_cast<PageEntry>(entry | marked),
+                                        false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return true;
+    return false;
+}
+
+std::uint32_t exchange_last_fault(Address address, const Thread& one, int& last_node) noexcept {
+    constexpr unsigned node_shift = 24; // above every thread's id
+    static_assert(most_threads + 1 < 1 << node_shift);
+    const auto now =
+        static_cast<std::uint32_t>(one.node) << node_shift | (static_cast<std::uint32_t>(one.id) + 1);
+    const std::uint32_t last =
+        __atomic_exchange_n(&table.page_faults[page_of(address)], now, __ATOMIC_RELAXED);
+    last_node = static_cast<int>(last >> node_shift);
+    return last & ((1u << node_shift) - 1);
 }
 
 std::uint64_t free_bytes_of(int node) noexcept {

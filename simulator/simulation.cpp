@@ -3,6 +3,7 @@
 #include "machine/simulation.hpp"
 
 #include "areas/areas.hpp"
+#include "balancing.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/program_name.hpp"
@@ -185,6 +186,7 @@ class ModelSimulation final : public Simulation {
   public:
     Kernel& kernel() noexcept override { return model_kernel(); }
     Machine machine() override { return machine_of(described()); }
+    bool balances() const noexcept override { return described().balancing.scan_accesses > 0; }
     ReferenceSource* make_source() override { return make_model_source(); }
 
     phases::Listener* listen(Engine* engine) override {
@@ -347,6 +349,12 @@ class ModelSimulation final : public Simulation {
         row.move_calls = move_totals().calls.load();
         row.page_bytes = page_bytes();
         record::append(row);
+        if (!balances()) return;
+        record::balanced_row balanced;
+        balanced.scans = balancing_round();
+        balanced.hint_faults = balancing_totals().hint_faults.load();
+        balanced.moved_pages = balancing_totals().moved_pages.load();
+        record::append(balanced);
     }
 
     void report_places() {

@@ -11,9 +11,12 @@ namespace homing::simulator {
 inline constexpr int address_bits = 47;
 inline constexpr std::uint64_t address_mask = (std::uint64_t{1} << address_bits) - 1;
 
-// A page's entry: node + 1, or 0 where it has no home; and whether it is protected.
-inline constexpr std::uint8_t armed = 0x80;
-inline constexpr std::uint8_t home_mask = 0x7f;
+// A page's entry: node + 1, or 0 where it has no home; whether it is protected (by homing or the program),
+// and whether the kernel's balancing waits for the next thread that touches it.
+using PageEntry = std::uint16_t;
+inline constexpr PageEntry home_mask = 0x7f;
+inline constexpr PageEntry armed = 0x80;
+inline constexpr PageEntry marked = 0x100;
 
 /// In place of an area: the page's was one that has ended, and its misses are counted.
 inline constexpr std::uint32_t of_ended_area = ~std::uint32_t{0};
@@ -28,10 +31,11 @@ struct Tables {
     int nodes = 1;
     bool count_places = false;
     std::uint32_t* directory = nullptr;   ///< by line
-    std::uint8_t* pages = nullptr;        ///< by page
+    PageEntry* pages = nullptr;           ///< by page
     std::uint32_t* page_area = nullptr;   ///< by page: area + 1; 0: none so far; or of_ended_area
     std::uint32_t* page_misses = nullptr; ///< by page and node
     std::uint32_t* page_seen = nullptr;
+    std::uint32_t* page_faults = nullptr; ///< by page: who took its last hint fault
 };
 /// Constant initialisation throughout: objects that are loaded before us may run instrumented code in their
 /// constructors.
@@ -66,6 +70,13 @@ inline std::uint64_t mix(std::uint64_t value) noexcept {
 
 /// Give a page that has none a home.
 void place(std::uint64_t page, int home) noexcept;
+/// The first page from `page` on that has a home, or no_page.
+inline constexpr std::uint64_t no_page = ~std::uint64_t{0};
+std::uint64_t next_page_with_home(std::uint64_t page) noexcept;
+/// For the kernel's balancing. False: it was marked, or has no home.
+bool mark(std::uint64_t page) noexcept;
+/// `one` takes a hint fault. Returns the thread that took the last one (id + 1; 0: none so far) and its node.
+std::uint32_t exchange_last_fault(Address address, const Thread& one, int& last_node) noexcept;
 /// Lines of a range of pages become invalid everywhere: the physical pages behind them are gone.
 void forget_lines(Address begin, Address end) noexcept;
 /// What a thread counted for areas belongs to the node it was on. Called with `seldom` held.

@@ -73,6 +73,7 @@ def simulated_counts(process: ProcessResult, namer: Namer) -> dict[str, Any] | N
         "moved_pages": moved,
         "move_calls": calls,
         "moved_bytes": moved * page_bytes,
+        "balancing": record.simulated_balancing,
         "time": estimate(stated["time"], total["remote_fraction"], calls, moved)
         if "time" in stated
         else None,
@@ -221,8 +222,14 @@ def joined_counts(counts: list[dict[str, Any]]) -> dict[str, Any] | None:
         ],
         "lines": [],
         **{name: sum(one[name] for one in counts) for name in ("moved_pages", "move_calls", "moved_bytes")},
+        "balancing": _joined_balancing([one["balancing"] for one in counts]),
         "time": _joined_time([one["time"] for one in counts], _ratio(remote, total)),
     }
+
+
+def _joined_balancing(parts: list[dict[str, int] | None]) -> dict[str, int] | None:
+    known = [one for one in parts if one is not None]
+    return {name: sum(one[name] for one in known) for name in known[0]} if known else None
 
 
 def _joined_time(times: list[dict[str, Any] | None], fraction: float) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from homing.errors import UserError
 from homing.record_format import printable
-from homing.simulate.machines import Cache, Machine
+from homing.simulate.machines import Cache, Machine, size
 from homing.simulate.places import Placement
 from homing.simulate.time_model import Calibration
 
@@ -28,6 +28,19 @@ class Distribution:
 
 
 @dataclass(frozen=True)
+class Balancing:
+    """Of the described kernel: it marks so many bytes whenever the threads have made so many accesses each
+    (on the average)."""
+
+    bytes: int
+    accesses: int
+
+
+#: As Linux: 256 MiB a second at first, for a thread that makes an access each nanosecond.
+BALANCING = Balancing(256 << 20, 1_000_000_000)
+
+
+@dataclass(frozen=True)
 class Wishes:
     """What the user asked of a simulation."""
 
@@ -39,6 +52,7 @@ class Wishes:
     turn: int = 0
     lines: bool = False
     calibration: Calibration | None = None
+    balancing: Balancing | None = None
 
 
 def parse_distributions(text: str | None) -> tuple[Distribution, ...]:
@@ -53,6 +67,28 @@ def parse_distributions(text: str | None) -> tuple[Distribution, ...]:
             raise UserError(f"--distribute {part}: must be ARRAY=block, ARRAY=cyclic or ARRAY=cyclic(K)")
         found.append(Distribution(name, 0 if match[1] == "block" else int(match[2] or 1)))
     return tuple(found)
+
+
+def parse_balancing(switch: int | None, scan: str | None) -> Balancing | None:
+    """kernel.numa_balancing (0 or 1), and SIZE:ACCESSES. None: there is no balancing."""
+    if switch not in (None, 0, 1):
+        raise UserError(f"--balancing {switch}: must be 0 or 1")
+    if not switch:
+        if scan is not None:
+            raise UserError("--balancing-scan: only with --balancing 1")
+        return None
+    if scan is None:
+        return BALANCING
+    memory, _, accesses = scan.partition(":")
+    try:
+        found = Balancing(
+            size(memory), int(accesses) if re.fullmatch(r"[0-9]{1,15}", accesses, re.ASCII) else 0
+        )
+    except ValueError:
+        found = Balancing(0, 0)
+    if found.bytes == 0 or found.accesses == 0:
+        raise UserError(f"--balancing-scan {scan}: must be SIZE:ACCESSES, such as 256MiB:1000000000")
+    return found
 
 
 def stated(machine: Machine, wishes: Wishes) -> dict[str, Any]:
@@ -88,6 +124,9 @@ def stated(machine: Machine, wishes: Wishes) -> dict[str, Any]:
         },
         "initial": wishes.initial,
         "turn": wishes.turn,
+        "balancing": {"bytes": wishes.balancing.bytes, "accesses": wishes.balancing.accesses}
+        if wishes.balancing
+        else None,
     }
 
 
@@ -123,6 +162,10 @@ def description(machine: Machine, wishes: Wishes) -> str:
         "fact": json.dumps(stated(machine, wishes)),
     }
     lines = [f"{key} = {_toml(value)}" for key, value in values.items()]
+    if wishes.balancing:
+        lines.append(
+            f"balancing = {{ bytes = {wishes.balancing.bytes}, accesses = {wishes.balancing.accesses} }}"
+        )
     lines.append(f"private = {_cache(machine.private)}")
     if machine.shared:
         lines.append(f"shared = {_cache(machine.shared)}")

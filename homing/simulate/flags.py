@@ -30,6 +30,14 @@ SIMULATION_FLAGS: dict[str, tuple[Any, Any]] = {
         ),
     ),
     "turn": (int | None, typer.Option(help="machine: accesses of a turn (default 1000)", metavar="N")),
+    "balancing_scan": (
+        str | None,
+        typer.Option(
+            help="machine with --balancing 1: it marks SIZE whenever the threads have made so many accesses "
+            "each (default 256MiB:1000000000)",
+            metavar="SIZE:ACCESSES",
+        ),
+    ),
     "sweep": (
         str | None,
         typer.Option(help="machine: run again with other caches, and compare", metavar="cache"),

@@ -25,7 +25,15 @@ from homing.run import temporary_folder
 from homing.run_end import Request, afterwards, keep, report, save_unread, say_room, tell_records
 from homing.run_files import Records
 from homing.simulate import machines, places
-from homing.simulate.description import TURN, Distribution, Wishes, costs, description, parse_distributions
+from homing.simulate.description import (
+    TURN,
+    Distribution,
+    Wishes,
+    costs,
+    description,
+    parse_balancing,
+    parse_distributions,
+)
 from homing.simulate.expressions import Expression, exit_status
 from homing.simulate.machines import Machine
 from homing.simulate.places import Placement
@@ -86,6 +94,7 @@ def run(request: Request, name: str, given: dict[str, Any], texts: list[str]) ->
         turn=(turn or TURN) if given["deterministic"] or turn is not None else 0,
         lines=given["lines"],
         calibration=parse_calibration(given["calibrate"]),
+        balancing=parse_balancing(given["balancing"], given["balancing_scan"]),
     )
     _check(path)
     library = find_simulator()

@@ -43,6 +43,12 @@ def simulated(counts: dict[str, Any]) -> Iterable[tuple[str, str]]:
     for one in counts["lines"][:MOST_SHOWN]:
         where = f"{one['file'].rsplit('/', 1)[-1]}:{one['line']}" if one["line"] else one["function"]
         yield "line", f"{where}  {percent(one['remote_fraction'])} of {one['total_misses']:,} misses remote"
+    if (kernel := counts.get("balancing")) is not None:
+        yield (
+            "balancing",
+            f"the described kernel's moved {kernel['moved_pages']:,} pages in {kernel['hint_faults']:,} hint "
+            f"faults; it marked memory {kernel['scans']:,} times",
+        )
     yield from time_lines(counts)
     for row in counts.get("sweep", []):
         own = " (this machine's)" if row["own"] else ""

@@ -23,6 +23,8 @@ class Simulation {
 
     virtual Kernel& kernel() noexcept = 0;
     virtual Machine machine() = 0;
+    /// Does its kernel balance memory, as kernel.numa_balancing does?
+    virtual bool balances() const noexcept = 0;
     /// Exact counts of misses, a page and node at a time. The caller owns it.
     virtual ReferenceSource* make_source() = 0;
     /// A listener that counts, in front of the engine's (null: the engine stepped aside).

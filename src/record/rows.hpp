@@ -101,6 +101,10 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(21, misses, FIELD(u32, scope) FIELD(u32, id) FIELD(u32, from) FIELD(u32, first) ARRAY(u64, to, 8))   \
     /* the simulated machine's pages that were moved, and calls that moved them */                           \
     ROW(22, simulated, FIELD(u64, moved_pages) FIELD(u64, move_calls) FIELD(u64, page_bytes))                \
+    /* the simulated kernel's NUMA balancing: how often a piece of memory was marked, hint faults, and pages \
+     */                                                                                                      \
+    /* that they moved */                                                                                    \
+    ROW(23, balanced, FIELD(u64, scans) FIELD(u64, hint_faults) FIELD(u64, moved_pages))                     \
     /* affinity clauses: hints given, honoured (they decided the queue), of these taken by a thread of the   \
      * data's domain or by another one */                                                                    \
     ROW(24, tasks,                                                                                           \

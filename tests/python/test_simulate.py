@@ -319,6 +319,7 @@ def process_counts(misses: list[list[int]], pages: int, m: float = 0.5) -> dict[
         "moved_pages": pages,
         "move_calls": 1,
         "moved_bytes": 4096 * pages,
+        "balancing": None,
         "time": estimate(stated, remote / total, 1, pages),
     }
 
@@ -331,6 +332,10 @@ def test_counts_of_several_processes_are_added() -> None:
     assert joined["run"]["remote_fraction"] == 0.75
     assert [one["share"] for one in joined["areas"]] == [0.25, 0.75]
     assert joined["moved_pages"] == 101
+    assert joined["balancing"] is None
+    did = {"scans": 2, "hint_faults": 9, "moved_pages": 4}
+    balanced = joined_counts([{**local, "balancing": did}, {**remote, "balancing": did}])
+    assert balanced is not None and balanced["balancing"] == {"scans": 4, "hint_faults": 18, "moved_pages": 8}
     assert joined["time"]["relative"] == [1.0, 1.375]
     assert joined["time"]["migration_seconds"] == pytest.approx(2 * 50e-6 + 101 * 2e-6)
     for other in (process_counts([[1, 0], [0, 1]], 1, m=0.9), {**local, "time": None}):
