@@ -19,6 +19,7 @@ void ByCounters::iteration_observed(Engine& engine, bool check) {
     // A guess is a few regions of an iteration: pages would go to and fro between those that use them.
     if (engine.is_guess()) return;
     const double begin = thread_seconds();
+    engine.own_areas(); // two that move pages by criteria of their own would send them to and fro
     pages_.forget_gone(engine);
     const HotMemory hot;
     Outcome outcome;

@@ -326,7 +326,7 @@ void Engine::stop_sampling() {
     if (!source_running_ || !samples_itself()) return;
     sampled_->stop();
     source_running_ = false;
-    own_areas();
+    if (mechanism_->moves()) own_areas(); // who only looks on leaves the kernel to its work
 }
 
 void Engine::start_source() {
@@ -415,7 +415,8 @@ bool Engine::may_infer(double spent) {
 }
 
 void Engine::own_areas() {
-    if (simulation() || !kernel_balances()) return; // nobody moves pages behind our back
+    if (!(simulation() ? simulation()->balances() : kernel_balances()))
+        return; // nobody moves pages behind our back
     std::vector<Range> ranges;
     for (const WatchedRange& watched : watch_.ranges())
         ranges.push_back(watched.range);

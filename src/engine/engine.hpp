@@ -84,6 +84,8 @@ class Mechanism {
     virtual bool needs_windows() const noexcept { return false; }
     /// Blocks to come may be placed as they are allocated.
     virtual bool places_allocations() const noexcept { return false; }
+    /// It moves pages at all.
+    virtual bool moves() const noexcept { return true; }
     /// References are to be sampled for it.
     virtual bool samples() const noexcept { return true; }
 };

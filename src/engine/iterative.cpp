@@ -34,6 +34,7 @@ class Iterative final : public Mechanism {
     void iteration_observed(Engine& engine, bool check) override;
     void iteration_begins(Engine& engine) override;
     bool places_allocations() const noexcept override { return moves_; }
+    bool moves() const noexcept override { return moves_; }
     void process_ends(Engine& engine) override;
 
   private:
