@@ -1,6 +1,7 @@
 #define _GNU_SOURCE // RTLD_DEFAULT
 #include "app.h"
 #include "mark.h"
+#include "place.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,6 +31,7 @@ static struct {
     int options;
     int verbose;
     int (*iteration_ended)(void); // homing's homing_iteration, or NULL
+    enum app_place place;
 } self;
 
 static struct {
@@ -153,6 +155,22 @@ int app_initialise_option(void) {
                              "who touches the arrays first: the master thread, or each thread its part");
 }
 
+// An option that every program has, and no help line of its own asks for.
+static enum app_place place_option(void) {
+    static const char* const names[] = {"first-touch", "round-robin", "random"};
+    for (int i = 1; i < self.argc; i++) {
+        if (self.used[i] || strcmp(self.argv[i], "--place") != 0) continue;
+        for (int place = 0; place < 3 && i + 1 < self.argc; place++)
+            if (strcmp(self.argv[i + 1], names[place]) == 0) {
+                self.used[i] = self.used[i + 1] = 1;
+                return (enum app_place)place;
+            }
+        misuse("--place", i + 1 < self.argc ? self.argv[i + 1] : NULL,
+               "must be first-touch, round-robin or random");
+    }
+    return APP_PLACE_FIRST_TOUCH;
+}
+
 static int flag(const char* name) {
     int given = 0;
     for (int i = 1; i < self.argc; i++)
@@ -162,6 +180,7 @@ static int flag(const char* name) {
 
 void app_options_end(void) {
     self.verbose = flag("--verbose");
+    self.place = place_option();
     // POSIX lets dlsym's result be a function.
     if (flag("--mark-iterations")) *(void**)&self.iteration_ended = dlsym(RTLD_DEFAULT, "homing_iteration");
     int help = flag("--help");
@@ -173,6 +192,9 @@ void app_options_end(void) {
     for (int i = 0; i < self.options; i++) {
         printf("  %s %s\n      %s\n", self.help[i].option, self.help[i].choices, self.help[i].text);
     }
+    printf(
+        "  --place first-touch|round-robin|random\n      where pages are before the first iteration; default "
+        "first-touch: where initialisation put them\n");
     printf("  --mark-iterations\n      tell homing, where it is loaded, what an iteration is\n"
            "  --verbose\n      one line of result and one of time an iteration\n  --help\n");
     exit(0);
@@ -188,6 +210,11 @@ void app_iterations_begin(long iterations) {
     clocks.iterations = iterations;
     clocks.seconds = calloc((size_t)iterations, sizeof *clocks.seconds);
     if (clocks.seconds == NULL) app_error("out of memory");
+    const int error = app_place_pages(self.place);
+    if (error != 0) {
+        fprintf(stderr, "%s: pages could not be placed: %s\n", self.name, strerror(error));
+        exit(1);
+    }
     printf("iterations: %ld\n", iterations);
     printf("time initialisation: %.6f s\n", now() - clocks.program);
     if (self.iteration_ended != NULL) self.iteration_ended();

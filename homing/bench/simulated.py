@@ -20,7 +20,7 @@ from homing.simulate import machines, places
 from homing.simulate.description import Wishes
 from homing.simulate.on_machine import find_simulator, simulate
 
-_COMMON = ("apps/common/app.c", "apps/common/mark.c", "apps/common/upmlib.c")
+_COMMON = ("apps/common/app.c", "apps/common/mark.c", "apps/common/place.c", "apps/common/upmlib.c")
 SOURCES = {
     "jacobi": (*_COMMON, "apps/jacobi/jacobi.c"),
     "cg": (

@@ -39,6 +39,7 @@ def build(code: str, folder: Path, flags: Sequence[str] = (*FLAGS, *ARCHITECTURE
         apps / "dsm" / "ranks" / "ranks.c",
         apps / "common" / "app.c",
         apps / "common" / "mark.c",
+        apps / "common" / "place.c",
     ]
     target = folder / f"{code}-translated"
     command = ["gcc", *flags, "-DHOMING_MPI", f"-I{apps / 'dsm' / 'ranks'}"]

@@ -243,6 +243,8 @@ def test_drift_verifies_at_any_speed(drift: str) -> None:
         ("mg", ["--initialise", "random"], "--initialise random: must be one of serial|parallel|first-use"),
         ("cg", ["--clas", "S"], "--clas"),
         ("cg", ["S"], "S"),
+        ("cg", ["--place"], "--place: must be first-touch, round-robin or random"),
+        ("bt", ["--place", "here"], "--place here: must be first-touch, round-robin or random"),
         ("jacobi", ["--n"], "--n: must be an integer from 3"),
         ("jacobi", ["--n", "2"], "--n 2: must be an integer from 3"),
         ("jacobi", ["--iterations", "99999999999999999999"], "--iterations 99999999999999999999"),
@@ -269,7 +271,9 @@ def test_misuse_is_one_line_and_status_2(name: str, arguments: list[str], names_
 def test_help_names_the_options(name: str, compiler: str) -> None:
     done = run(program(name, compiler), "--help")
     assert done.returncode == 0
-    assert {"--iterations", "--initialise", "--verbose"} <= set(re.findall(r"--[a-z-]+", done.stdout))
+    assert {"--iterations", "--initialise", "--place", "--verbose"} <= set(
+        re.findall(r"--[a-z-]+", done.stdout)
+    )
 
 
 @pytest.mark.parametrize(("name", "compiler"), built_by(*(("i_cg", one) for one in COMPILERS["i_cg"])))

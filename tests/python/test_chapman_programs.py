@@ -83,12 +83,18 @@ def build(folder: Path, source: Path, *flags: str) -> Path:
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")
     target = folder / source.stem
-    first = ["gcc", "-O1", "-c", f"-I{common}", str(common / "app.c"), str(common / "mark.c")]
+    first = [
+        "gcc",
+        "-O1",
+        "-c",
+        f"-I{common}",
+        *(str(common / f"{name}.c") for name in ("app", "mark", "place")),
+    ]
     subprocess.run(
         [*first, *(flag for flag in flags if "check" not in flag)], check=True, cwd=folder, timeout=100
     )
     sources = [str(common / "app.f90")] if fortran else [f"-I{common}"]
-    objects = ["app.o", "mark.o", "-lm", "-o", str(target)]
+    objects = ["app.o", "mark.o", "place.o", "-lm", "-o", str(target)]
     subprocess.run(
         [compiler, "-O1", "-fopenmp", *flags, *sources, str(source), *objects],
         check=True,

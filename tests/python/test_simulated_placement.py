@@ -97,6 +97,20 @@ def test_hints_of_the_affinity_clause(tmp_path: Path, build: Callable[..., Path]
     assert "tasks " in run["said"] and "hints" in run["said"]
 
 
+@pytest.mark.parametrize("how", ["round-robin", "random"])
+def test_pages_that_programs_deal_out(tmp_path: Path, build: Callable[..., Path], how: str) -> None:
+    common = TREE / "apps" / "common"
+    program = build("dealt.c", "gcc", f"-I{common}", str(common / "place.c"))
+    lines = dict(line.split(" ", 1) for line in simulate(tmp_path, program, how)["output"].splitlines())
+    counts = [int(one) for one in lines["array"].split()]
+    assert sum(counts) == 256
+    if how == "round-robin":
+        assert counts == [64] * 4
+    else:
+        assert all(32 < one < 96 for one in counts) and counts != [64] * 4
+    assert lines["stack"].split() == ["0", "1", "0", "0"]  # where its thread runs
+
+
 def test_a_task_policy_is_respected(tmp_path: Path, build: Callable[..., Path]) -> None:
     assert (PROGRAMS / "placed.c").is_file()
     run = simulate(tmp_path, build("placed.c"), flags=("--initial", "round-robin", *OBSERVE))

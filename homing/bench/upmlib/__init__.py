@@ -18,6 +18,7 @@ from homing.bench.upmlib.runs import (
     NODES,
     PLANS,
     SIZES,
+    THREADS,
     Case,
     Outcome,
     Size,
@@ -33,13 +34,15 @@ NOTES = [
     "--guard off`. Counted are misses of each CPU's cache by the node of the CPU and the home of the page, "
     "of the iterations alone (last half: of the last half of those that are simulated). First touch: "
     "initialised in parallel; worst case: in serial. Round robin and random: `--initial`. Kernel migration "
-    "(IRIXmig) is not simulated: `--size guest` counts Linux's.",
+    "(theirs was IRIX's): NUMA balancing as Linux does it, `--balancing 1`, one footprint scanned in an "
+    "iteration. Record/replay and hybrid: of BT and SP, whose z_solve is the paper's phase.",
     "Times are a model, not measured: T = 1 + m (R - 1) f for each iteration, with R = "
     f"{paper.RATIO} and m = {paper.M} (assumed; the paper has no number), an iteration's seconds at first "
     "touch from the paper's words for class A, in proportion to the bytes of the arrays; iterations that "
     "were not simulated are as the last half. Moves are on the critical path (striped): "
     f"{1e3 * paper.PAGE_SECONDS:.2f} ms a page and {1e6 * paper.CALL_SECONDS:.0f} us a call; those of the "
-    "sampling thread are not.",
+    f"sampling thread are not, and the kernel's are shared by the {THREADS} threads, in whose faults they "
+    "are made.",
     "Sampling: a scan at the end of each iteration. A simulated iteration stands for several of the "
     "published run (BT at the paper's size: 25), and as many pages are scanned as the paper's thread scans "
     "in their time. Record/replay and hybrid: `--upmlib replay|hybrid`, around z_solve, 20 pages.",
@@ -101,14 +104,13 @@ def _outcomes(runs: Sequence[Case], size: str, wanted: Size, redo: bool) -> dict
         progress.finished()
 
         def made(case: Case) -> Outcome:
-            # The share of pages that a scan looks at needs the bytes of the arrays, which a run tells.
+            # What a scan looks at is a share of the arrays, whose bytes and accesses this run tells.
             first = outcomes.get(Case(case.program, "ft", "nothing"))
-            bytes_of_run = first.bytes if first else 0
-            key = f"{case.name} {' '.join(words_of(case, wanted, bytes_of_run))} {_binary(folder, case)}"
+            key = f"{case.name} {' '.join(words_of(case, wanted, first))} {_binary(folder, case)}"
             kept = None if redo else parts.get(key)
             if kept is not None:
                 return Outcome.from_dict(kept)
-            outcome = run_case(case, wanted, folder, bytes_of_run)
+            outcome = run_case(case, wanted, folder, first)
             parts.put(key, outcome.to_dict())
             return outcome
 
@@ -305,10 +307,10 @@ def _figures(found: Found, outcomes: dict[Case, Outcome]) -> dict[str, dict[str,
     programs = found.programs()
     shown = [one for one in ("bt", "cg") if one in programs]
     parts = {
-        "figure3": {one.upper(): bars(one, 1, ("nothing", "iterative"), True) for one in shown},
+        "figure3": {one.upper(): bars(one, 1, ("nothing", "kernel", "iterative"), True) for one in shown},
         "figure4": {one.upper(): bars(one, 1, ("iterative", "sampling"), True) for one in programs},
         "figure5": {
-            one.upper(): bars(one, 1, ("nothing", "iterative", "replay", "hybrid"), False)
+            one.upper(): bars(one, 1, ("nothing", "kernel", "iterative", "replay", "hybrid"), False)
             for one in ("bt", "sp")
             if f"{one}.ft.replay" in found
         },

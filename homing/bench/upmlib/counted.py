@@ -3,6 +3,7 @@ migration (theirs was IRIX's) beside homing's."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from homing.bench.balancing import STEP_TIMEOUT, balancing_settings
 from homing.bench.guest_runs import LAST_HALF, RUN, GuestRuns, Outcome
 from homing.bench.places import find_program, kept_folder
+from homing.bench.programs import Output
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, check_only, content_key
 from homing.bench.upmlib import paper
@@ -17,22 +19,27 @@ from homing.installation import find_library
 from homing.lab.built import find_built
 from homing.lab.options import CountOptions, LabOptions
 
+#: Of the sampling thread in the time of an iteration.
+_SCANS = 4
 NOTES = [
     "Programs of apps/nas, 4 bound threads, in an emulated guest with 4 nodes (pages of 4 KiB). Counted by "
     "the lab's counter are user-space misses of a 128 KiB 2-way cache, private to each CPU, by the node of "
     "the CPU and of the page, as a share of the misses of the run without homing (homing's own are mostly "
     "local). Times mean nothing there. Whole run: initialisation, too.",
-    "First touch: initialised in parallel; worst case: in serial. Kernel migration: NUMA balancing whose "
-    "scan period is set so that it scans the arrays once an iteration of the run without it. Iterative: "
-    "`--guard off`; its source are windows, since the guest has no PMU, so pages go by estimated owners, not "
-    "by counts. Record/replay and hybrid: `--upmlib replay|hybrid`, 20 pages, around z_solve.",
+    "First touch: initialised in parallel; worst case: in serial; round robin and random: initialised in "
+    "parallel, and the program itself moves its pages before the first iteration (`--place`). Kernel "
+    "migration: NUMA balancing whose scan period is set so that it scans the arrays once an iteration of the "
+    "run without it. Iterative: `--guard off`; its source are windows, since the guest has no PMU, so pages "
+    "go by estimated owners, not by counts. Sampling: the same source, `--guard off`, "
+    f"{_SCANS} scans in the time of an iteration of the run without it, each of an equal part of the pages. "
+    "Record/replay and hybrid: `--upmlib replay|hybrid`, 20 pages, around z_solve.",
 ]
 #: Large enough that a plan of 20 pages is not most of the arrays, small enough for an emulated processor.
 _CLASSES = {"bt": "W", "sp": "W", "cg": "W", "mg": "S", "ft": "S"}
 _ITERATIONS = 12
 _CACHE_KIB, _WAYS = 128, 2
-_MECHANISMS = {**paper.MECHANISMS, "kernel": "kernel migration"}
-_HOMING = {"HOMING_MECHANISM": "iterative", "HOMING_GUARD": "off", "HOMING_AREA_MINIMUM": "32KiB"}
+_HOMING = {"HOMING_GUARD": "off", "HOMING_AREA_MINIMUM": "32KiB"}
+_PLACE = {"rr": "round-robin", "rand": "random"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,9 @@ class Case:
         """The program and its arguments."""
         words = [find_program(f"{self.program}_gfortran"), "--class", _CLASSES[self.program]]
         words += ["--iterations", str(_ITERATIONS)]
-        words += ["--initialise", "parallel" if self.placement == "ft" else "serial"]
+        words += ["--initialise", "serial" if self.placement == "wc" else "parallel"]
+        if self.placement in _PLACE:
+            words += ["--place", _PLACE[self.placement]]
         own = self.mechanism in ("replay", "hybrid")
         return words + (["--upmlib", self.mechanism] if own else ["--mark-iterations"])
 
@@ -62,10 +71,11 @@ def cases(programs: Sequence[str]) -> list[Case]:
     """The runs, each once; what is needed for the others first."""
     found = []
     for program in programs:
-        for placement in ("ft", "wc"):
-            found += [Case(program, placement, one) for one in ("nothing", "kernel", "iterative")]
-        if program in ("bt", "sp"):
-            found += [Case(program, "ft", one) for one in ("replay", "hybrid")]
+        for placement in paper.PLACEMENTS:
+            mechanisms = ["nothing", "kernel", "iterative", "sampling"]
+            if program in ("bt", "sp"):
+                mechanisms += ["replay", "hybrid"]
+            found += [Case(program, placement, one) for one in mechanisms]
     return found
 
 
@@ -83,6 +93,7 @@ def run(only: Sequence[str], tell: Callable[[list[str]], str], redo: bool) -> Re
         {
             "counter": content_key(str(find_built("libhoming_counter_plugin.so"))),
             "library": content_key(find_library()),
+            "programs": [content_key(find_program(f"{one}_gfortran")) for one in _CLASSES],
         },
     )
     if redo:
@@ -113,12 +124,29 @@ def run(only: Sequence[str], tell: Callable[[list[str]], str], redo: bool) -> Re
 
 def _run(guest: GuestRuns, case: Case, found: dict[Case, Outcome]) -> Outcome:
     env = {"OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"}
+    output = (
+        found[Case(case.program, case.placement, "nothing")].output if case.mechanism != "nothing" else None
+    )
     if case.mechanism == "kernel":
-        output = found[Case(case.program, case.placement, "nothing")].output
+        assert output is not None
         settings: dict[str, Any] = balancing_settings(1.0, output.median, output.bytes)
         return guest.run(case.name, case.command, env=env, timeout=STEP_TIMEOUT, **settings)
-    homing = None if case.mechanism == "nothing" else _HOMING
+    homing = None
+    if output is not None:
+        homing = {"HOMING_MECHANISM": "iterative", **_HOMING}
+        if case.mechanism == "sampling":
+            homing |= _sampling(output)
     return guest.run(case.name, case.command, env=env, homing=homing, timeout=STEP_TIMEOUT)
+
+
+def _sampling(output: Output) -> dict[str, str]:
+    """The management thread looks at all pages in the time of an iteration, piece by piece."""
+    pages = max(1, math.ceil(output.bytes / 4096 / _SCANS))
+    return {
+        "HOMING_MECHANISM": "sampling",
+        "HOMING_SAMPLING_INTERVAL": f"{output.median / _SCANS:.4f}",
+        "HOMING_SAMPLING_PAGES": str(pages),
+    }
 
 
 def _share(found: dict[Case, Outcome], case: Case, phases: Sequence[int] = RUN) -> float:
@@ -148,7 +176,7 @@ def _fill(results: Results, found: dict[Case, Outcome]) -> None:
         ]
         if moved is not None:
             results.rows.append(Row(f"{case.name}.pages", moved, "pages"))
-        placement, mechanism = paper.PLACEMENTS[case.placement], _MECHANISMS[case.mechanism]
+        placement, mechanism = paper.PLACEMENTS[case.placement], paper.MECHANISMS[case.mechanism]
         label = f"{case.program.upper()}, {placement}, {mechanism}"
         shown = "" if moved is None else f"{moved:,}"
         lines.append(f"{label:<36}{whole:>6.1%} {half:>9.1%} {shown:>7}")

@@ -44,6 +44,7 @@ PROGRAMS = {
 PLACEMENTS = {"ft": "first touch", "rr": "round robin", "rand": "random", "wc": "worst case"}
 MECHANISMS = {
     "nothing": "nothing",
+    "kernel": "kernel migration",
     "iterative": "iterative (upmlib)",
     "sampling": "sampling",
     "replay": "record/replay",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -65,6 +66,8 @@ SIZES = {
 }  # fmt: skip
 
 
+#: The kernel scans a footprint in each iteration, in so many pieces (as in the guest).
+SCAN_PIECES = 4
 #: Of the experiments on critical pages.
 CRITERIA, PLANS = (16.0, 1000.0), (100, 200)
 
@@ -100,6 +103,7 @@ class Case:
 class Outcome:
     """What is kept of a run: misses and remote ones of both halves of its iterations, pages and calls."""
 
+    accesses: int  #: of all threads, in an iteration
     misses: tuple[int, int]
     remote: tuple[int, int]
     z_solve: tuple[int, int]  #: misses of the phase, remote ones
@@ -128,7 +132,8 @@ class Outcome:
         """Model time of the whole run at its published length, and what of it is moves on the critical path.
 
         What was not simulated goes on as the last half; with sampling each simulated iteration stands for
-        several (sampled_pages). The sampling thread moves beside the program.
+        several (sampled_pages). The sampling thread moves beside the program. The kernel moves in faults of
+        all threads, each of which waits for its own.
         """
         program = paper.PROGRAMS[case.program]
         each = program.seconds * (self.bytes / 2**20 / program.mib) * _work_of(case)
@@ -148,6 +153,8 @@ class Outcome:
         once = 0.0
         if case.mechanism != "sampling":
             once = max(0.0, once_pages) * paper.PAGE_SECONDS + max(0.0, once_calls) * paper.CALL_SECONDS
+        if case.mechanism == "kernel":
+            once /= THREADS
         moves = once + each_replay * (program.steps - self.simulated + replays)
         return useful + moves, moves
 
@@ -173,10 +180,12 @@ def cases(size: Size, only: Sequence[str]) -> list[Case]:
     for program in size.programs:
         compared = program not in ("sp",) or size.letter != "S"  # Figures 3 and 4 show BT and CG
         for placement in size.placements if compared else ("ft",):
-            for mechanism in ("nothing", "iterative", "sampling") if compared else ("nothing", "iterative"):
-                found.append(Case(program, placement, mechanism))
-        if program in ("bt", "sp"):  # Figure 5
-            found += [Case(program, "ft", "replay"), Case(program, "ft", "hybrid")]
+            mechanisms = (
+                ("nothing", "kernel", "iterative", "sampling") if compared else ("nothing", "iterative")
+            )
+            found += [Case(program, placement, mechanism) for mechanism in mechanisms]
+            if program in ("bt", "sp"):  # Figure 5, whose placement is first touch
+                found += [Case(program, placement, mechanism) for mechanism in ("replay", "hybrid")]
         if program == "bt":  # Figure 6
             found += [Case(program, "ft", one, 4) for one in ("nothing", "iterative", "replay", "hybrid")]
             # How many critical pages there are, by what a page is and by the criterion; and what they gain.
@@ -196,8 +205,9 @@ def sampled_pages(case: Case, bytes_of_run: float, page: int, simulated: int) ->
     return max(1, round(each * share * bytes_of_run / page))
 
 
-def words_of(case: Case, size: Size, bytes_of_run: float) -> list[str]:
-    """The options of `homing run`."""
+def words_of(case: Case, size: Size, plain: Outcome | None) -> list[str]:
+    """The options of `homing run`. plain: the run placed by first touch with nothing at work."""
+    bytes_of_run, accesses = (plain.bytes, plain.accesses) if plain else (0, 0)
     initial = _INITIAL[case.placement][1]
     options = list(size.options)
     if case.page:
@@ -206,15 +216,20 @@ def words_of(case: Case, size: Size, bytes_of_run: float) -> list[str]:
     words += ["--replay-pages", str(case.plan or paper.REPLAY_PAGES)]
     if case.threshold:
         words += ["--threshold", f"{case.threshold:g}"]
-    mechanism = {"nothing": "observe", "sampling": "sampling"}.get(case.mechanism, "iterative")
+    observed = {"nothing": "observe", "kernel": "observe", "sampling": "sampling"}
+    mechanism = observed.get(case.mechanism, "iterative")
     words += ["--mechanism", mechanism]
     if case.mechanism == "sampling":
         page = size.page << 10
         words += ["--sampling-pages", str(sampled_pages(case, bytes_of_run, page, size.iterations))]
+    if case.mechanism == "kernel":
+        pages = max(1, math.ceil(bytes_of_run / (size.page << 10) / SCAN_PIECES))
+        each = max(1, round(accesses / THREADS / SCAN_PIECES))
+        words += ["--balancing", "1", "--balancing-scan", f"{pages * size.page}KiB:{each}"]
     return words
 
 
-def run_case(case: Case, size: Size, folder: Path, bytes_of_run: float) -> Outcome:
+def run_case(case: Case, size: Size, folder: Path, plain: Outcome | None) -> Outcome:
     """Run one case. UserError where it fails."""
     program = [str(folder / f"{case.program}_gfortran"), "--class", size.letter]
     program += ["--iterations", str(size.iterations), "--initialise", _INITIAL[case.placement][0]]
@@ -235,7 +250,7 @@ def run_case(case: Case, size: Size, folder: Path, bytes_of_run: float) -> Outco
     }
     with tempfile.TemporaryDirectory(prefix="homing-upmlib-") as temporary:
         path = Path(temporary) / "run.json"
-        words = [sys.executable, "-m", "homing", "run", *words_of(case, size, bytes_of_run)]
+        words = [sys.executable, "-m", "homing", "run", *words_of(case, size, plain)]
         words += ["--summary", "none", "--json", str(path), "--", *program]
         done = execute(words, variables, _TIMEOUT, case.name)
         found = json.loads(path.read_text())
@@ -251,7 +266,9 @@ def read_outcome(found: Mapping[str, Any], stdout: str, size: Size) -> Outcome:
     parts = [halves[_FIRST_HALF], halves[_LAST_HALF]]
     solver = [one for one in counts["regions"] if str(one["symbol"]).endswith("z_solve")]
     phases = process["phases"]
+    kernel = counts["balancing"] or {"moved_pages": 0}
     return Outcome(
+        accesses=round(sum(one["accesses"] for one in parts) / size.iterations),
         misses=(parts[0]["total_misses"], parts[1]["total_misses"]),
         remote=(parts[0]["remote_misses"], parts[1]["remote_misses"]),
         z_solve=(
@@ -259,7 +276,7 @@ def read_outcome(found: Mapping[str, Any], stdout: str, size: Size) -> Outcome:
             sum(one["remote_misses"] for one in solver),
         ),
         iterations=[one["remote_fraction"] for one in counts["iterations"]],
-        moved=process["moved_pages"],
+        moved=process["moved_pages"] + kernel["moved_pages"],
         calls=sum(one["calls"] for one in process["moves"]),
         phase={name: sum(one[name] for one in phases) for name in _OF_PHASES} if phases else {},
         bytes=output.bytes,

@@ -1,0 +1,82 @@
+#define _GNU_SOURCE // syscall
+#include "place.h"
+
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MOST_NODES = 64, PAGES_A_CALL = 512 };
+
+struct nodes {
+    int count, numbers[MOST_NODES];
+};
+
+static int allowed_nodes(struct nodes* nodes) {
+    unsigned long mask[16] = {0}; // 1,024 nodes, what a kernel may have
+    if (syscall(SYS_get_mempolicy, NULL, mask, 8 * sizeof mask, NULL, MPOL_F_MEMS_ALLOWED) != 0) return errno;
+    for (int node = 0; node < MOST_NODES; node++)
+        if (mask[0] >> node & 1) nodes->numbers[nodes->count++] = node;
+    return 0;
+}
+
+// A number that looks random, and is the same in each run (the constants of SplitMix64: G. L. Steele et al.,
+// "Fast splittable pseudorandom number generators", OOPSLA 2014).
+static uint64_t random_of(uint64_t value) {
+    value += 0x9e3779b97f4a7c15u;
+    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+    return value ^ value >> 31;
+}
+
+// `number`: of the first page among all that were dealt out before.
+static int place_range(uintptr_t begin, uintptr_t end, enum app_place place, const struct nodes* nodes,
+                       uint64_t* number) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    void* pages[PAGES_A_CALL];
+    int targets[PAGES_A_CALL], status[PAGES_A_CALL];
+    while (begin < end) {
+        int count = 0;
+        for (; begin < end && count < PAGES_A_CALL; begin += page, count++) {
+            const uint64_t drawn = place == APP_PLACE_RANDOM ? random_of(*number) : *number;
+            pages[count] = (void*)begin;
+            targets[count] = nodes->numbers[drawn % (uint64_t)nodes->count];
+            ++*number;
+        }
+        // Pages that are not there are told of in status, and are no error.
+        if (syscall(SYS_move_pages, 0, (unsigned long)count, pages, targets, status, MPOL_MF_MOVE) < 0 &&
+            errno != ENOENT)
+            return errno;
+    }
+    return 0;
+}
+
+int app_place_pages(enum app_place place) {
+    if (place == APP_PLACE_FIRST_TOUCH) return 0;
+    struct nodes nodes = {0};
+    int error = allowed_nodes(&nodes);
+    if (error != 0) return error;
+    if (nodes.count == 0) return ENODEV;
+    FILE* maps = fopen("/proc/self/maps", "r");
+    if (maps == NULL) return errno;
+    char line[4352];       // a path of 4,096 bytes at the end
+    uintptr_t guarded = 0; // where a mapping that nobody may touch ends: behind it is a thread's stack
+    // What is larger than the machine's memory is a sparse table (a sanitizer's, a simulator's), and no
+    // array.
+    const uint64_t most = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t number = 0;
+    while (error == 0 && fgets(line, sizeof line, maps) != NULL) {
+        unsigned long begin = 0, end = 0;
+        char access[5] = "";
+        if (sscanf(line, "%lx-%lx %4s", &begin, &end, access) != 3) continue;
+        const int is_stack = guarded == begin || strstr(line, "[stack]") != NULL;
+        if (strcmp(access, "---p") == 0) guarded = end;
+        if (strcmp(access, "rw-p") == 0 && !is_stack && end - begin <= most && strstr(line, ".so") == NULL)
+            error = place_range(begin, end, place, &nodes, &number);
+    }
+    fclose(maps);
+    return error;
+}
