@@ -18,16 +18,21 @@ std::uint32_t TeamTable::slot_of(int thread, model::Node node) {
     return found->second;
 }
 
-std::uint32_t TeamTable::touched(int thread, int position) {
+std::uint32_t TeamTable::slot(int thread, int position) {
     invariant(position >= 0 && position < nodes_.count(), "a touch comes from a node");
-    const auto node = static_cast<model::Node>(position);
     const std::size_t known = slots_.size();
-    const std::uint32_t slot = slot_of(thread > 0 && !by_node_ ? thread : -1 - position, node);
+    const std::uint32_t found =
+        slot_of(thread > 0 && !by_node_ ? thread : -1 - position, static_cast<model::Node>(position));
     if (slots_.size() != known && !by_node_) unlisted_ = true;
-    slots_[slot].node = node;
-    ++slots_[slot].touches;
+    return found;
+}
+
+std::uint32_t TeamTable::touched(int thread, int position) {
+    const std::uint32_t found = slot(thread, position);
+    slots_[found].node = static_cast<model::Node>(position);
+    ++slots_[found].touches;
     ++touches_;
-    return slot;
+    return found;
 }
 
 void TeamTable::list(Kernel& kernel) {

@@ -32,6 +32,8 @@ class TeamTable {
     /// The slot of a thread (the kernel's number; 0: not known) that touched something on the node at
     /// `position`.
     std::uint32_t touched(int thread, int position);
+    /// The slot of who touches something there, without a touch.
+    std::uint32_t slot(int thread, int position);
     /// Makes the team anew from who exists and who touches. Lists the threads of the process where one has
     /// come that was not known, without our own (0: there is none). At the end of a round, before anything
     /// below is asked for: there is no team before (formulas take .3 ms, and it is not known for how many

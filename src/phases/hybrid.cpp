@@ -45,7 +45,7 @@ void Hybrid::iteration_begins(Engine& engine) {
 }
 
 void Hybrid::begin_recording(Engine& engine) {
-    traces_.clear();
+    recordings_.clear();
     if (engine.prepare_windows().empty()) {
         engine.follow_changes();
         engine.windows()->start(engine.watch().ranges());
@@ -58,7 +58,7 @@ bool Hybrid::region_begins(Engine& engine, std::uint32_t region) {
         // The boundary that began the iteration may have put the source to rest.
         if (engine.samples_itself()) engine.begin_observing(policy::Activity::observe);
         engine.take_in(); // of serial code
-        running_ = &traces_.try_emplace(region, engine.nodes().count()).first->second;
+        running_ = &recordings_.try_emplace(region, engine.nodes().count()).first->second;
         armed_ = recorder_->region_begins(engine, region);
         return armed_;
     }
@@ -107,14 +107,14 @@ void Hybrid::end_recording(Engine& engine) {
     recorder_.reset();
     running_ = nullptr;
     std::vector<std::uint32_t> regions;
-    std::vector<Trace> traces;
-    for (auto& [region, trace] : traces_) {
-        if (trace.empty()) continue;
+    std::vector<Recording> recordings;
+    for (auto& [region, recording] : recordings_) {
+        if (recording.trace.empty()) continue;
         regions.push_back(region);
-        traces.push_back(std::move(trace));
+        recordings.push_back(std::move(recording));
     }
-    traces_.clear();
-    replayer_.adopt(engine, std::move(traces));
+    recordings_.clear();
+    replayer_.adopt(engine, std::move(recordings));
     moved_.clear();
     for (std::size_t number = 0; number < regions.size(); ++number) {
         const std::uint64_t pages = replayer_.phases()[number].planned;

@@ -52,11 +52,11 @@ class Hybrid final : public Mechanism {
     Replayer replayer_;
     bool guarded_;
     State state_ = State::settles;
-    std::uint32_t iterations_ = 0;          ///< before the recording
-    bool decided_ = false;                  ///< by the iterative mechanism, at least once
-    std::unique_ptr<Mechanism> recorder_;   ///< while an iteration is recorded
-    std::map<std::uint32_t, Trace> traces_; ///< by region
-    Trace* running_ = nullptr;
+    std::uint32_t iterations_ = 0;                  ///< before the recording
+    bool decided_ = false;                          ///< by the iterative mechanism, at least once
+    std::unique_ptr<Mechanism> recorder_;           ///< while an iteration is recorded
+    std::map<std::uint32_t, Recording> recordings_; ///< by region
+    Recording* running_ = nullptr;
     bool armed_ = false; ///< a window is open for the region
     std::map<std::uint32_t, std::size_t> moved_;
     std::size_t displaced_ = no_phase; ///< the phase whose pages are elsewhere now

@@ -15,7 +15,7 @@ constexpr std::size_t few_armed = 64;
 
 class Recorder final : public Mechanism {
   public:
-    explicit Recorder(std::function<Trace*()> trace) : trace_(std::move(trace)) {}
+    explicit Recorder(std::function<Recording*()> recording) : recording_(std::move(recording)) {}
     const char* name() const noexcept override { return "record"; }
     void iteration_observed(Engine&, bool) override {}
     /// It ends with the program's word only.
@@ -24,14 +24,19 @@ class Recorder final : public Mechanism {
     void references_came(Engine& engine) override;
 
   private:
-    std::function<Trace*()> trace_;
+    std::function<Recording*()> recording_;
     std::size_t next_ = 0; ///< of the granules: the first of the next window, where one cannot have all
     std::uint64_t armed_ = 0;
     bool said_ = false;
 };
 
 bool Recorder::region_begins(Engine& engine, std::uint32_t) {
-    if (!engine.windows() || engine.counts_misses() || !trace_()) return false;
+    Recording* recording = recording_();
+    if (!recording || engine.counts_misses()) return false;
+    if (!engine.windows()) {
+        recording->is_sample = true;
+        return false;
+    }
     const counters::HotMemory hot;
     std::vector<Range> granules;
     for (const auto& area : engine.watch().areas())
@@ -39,7 +44,9 @@ bool Recorder::region_begins(Engine& engine, std::uint32_t) {
             if (area->is_armable(granule) && hot.has(*area, granule))
                 granules.push_back(area->granule_range(granule));
     const std::size_t most = armed_ < most_armed ? engine.windows()->capacity() : few_armed;
+    bool is_whole = true;
     if (granules.size() > most) {
+        is_whole = false;
         if (!std::exchange(said_, true))
             record::message(record::Level::note,
                             "recording looks at " + std::to_string(most) + " of " +
@@ -52,27 +59,26 @@ bool Recorder::region_begins(Engine& engine, std::uint32_t) {
         std::ranges::sort(granules, {}, &Range::begin);
     }
     armed_ += granules.size();
-    return !granules.empty() && engine.open_window(std::move(granules)) > 0;
+    const bool opened = !granules.empty() && engine.open_window(std::move(granules)) > 0;
+    recording->is_sample |= !opened || !is_whole;
+    return opened;
 }
 
 void Recorder::references_came(Engine& engine) {
-    Trace* trace = trace_();
-    if (!trace) return;
+    Recording* recording = recording_();
+    if (!recording) return;
     const counters::HotMemory hot;
     for (const Reference& reference : engine.references()) {
         const WatchedArea* area = engine.watch().find(reference.address);
-        if (!area) continue;
-        const std::uint64_t granule = area->granule_of(reference.address);
-        if (!hot.has(*area, granule)) continue;
-        trace->add({area->id, granule}, static_cast<policy::Node>(engine.nodes().position(reference.node)),
-                   reference.weight);
+        if (area && hot.has(*area, area->granule_of(reference.address)))
+            recording->add(engine, *area, reference);
     }
 }
 
 } // namespace
 
-std::unique_ptr<Mechanism> make_recorder(std::function<Trace*()> trace) {
-    return std::make_unique<Recorder>(std::move(trace));
+std::unique_ptr<Mechanism> make_recorder(std::function<Recording*()> recording) {
+    return std::make_unique<Recorder>(std::move(recording));
 }
 
 } // namespace homing::replay

@@ -3,16 +3,13 @@
 // touches a page first in a region is one reference of it.
 #pragma once
 
-#include "counters/trace.hpp"
-#include "engine/engine.hpp"
+#include "phases/recording.hpp"
 
 #include <memory>
 
 namespace homing::replay {
 
-using counters::Trace;
-
-/// `trace`: of the phase that runs, at the time of the call; null: none does.
-std::unique_ptr<Mechanism> make_recorder(std::function<Trace*()> trace);
+/// `recording`: of the phase that runs, at the time of the call; null: none does.
+std::unique_ptr<Mechanism> make_recorder(std::function<Recording*()> recording);
 
 } // namespace homing::replay

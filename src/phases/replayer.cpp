@@ -81,7 +81,7 @@ Outcome Replayer::record(Engine& engine) {
 std::unique_ptr<Mechanism> Replayer::begin_recorder() {
     const auto here = std::make_shared<Replayer*>(this);
     recorder_ = here;
-    return make_recorder([here] { return (*here)->running_trace(); });
+    return make_recorder([here] { return (*here)->running_recording(); });
 }
 
 /// What else works beside the mechanism is the program's: a next touch that it asked for goes on.
@@ -98,9 +98,17 @@ void Replayer::make_plans(Engine& engine) {
     engine.follow_changes();
     engine.own_areas();
     granule_bytes_.clear();
-    std::map<std::uint32_t, std::vector<std::uint64_t>> accessed; // granules by area, in any phase
+    engine.team().update(engine.kernel(), engine.helper_thread());
+    std::vector<Trace> traces;
+    std::size_t beliefs_left = most_phase_beliefs;
     for (const Phase& phase : phases_)
-        phase.trace.for_each([&](PageId page, auto) { accessed[page.area].push_back(page.granule); });
+        traces.push_back(expected_trace(engine, phase.recording, beliefs_left));
+    std::map<std::uint32_t, std::vector<std::uint64_t>> accessed; // granules by area, in any phase
+    const auto note = [&](PageId page, auto) { accessed[page.area].push_back(page.granule); };
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+        phases_[i].recording.trace.for_each(note);
+        traces[i].for_each(note);
+    }
     std::map<PageId, policy::Node> homes;
     for (const auto& [id, area] : areas_by_id(engine)) {
         if (engine.policies().bound_by_program(area->range.begin)) {
@@ -124,15 +132,16 @@ void Replayer::make_plans(Engine& engine) {
     };
     for (std::size_t i = 0; i < positions_.phases(); ++i) {
         Phase& phase = phases_[i];
-        phase.plan = eligible_moves(phase.trace, home, threshold_);
-        phase.accessed = phase.trace.pages();
+        const Trace& seen = phase.recording.trace;
+        phase.plan = eligible_moves(traces[i], home, threshold_);
+        phase.accessed = seen.pages();
         phase.eligible = phase.plan.size();
         keep_most_critical(phase.plan, most_);
         phase.planned = phase.plan.size();
-        phase.share = share_of(phase.trace, home, phase.plan);
+        phase.share = share_of(seen, home, phase.plan);
     }
     for (Phase& phase : phases_)
-        phase.trace = Trace(engine.nodes().count()); // it has done its work
+        phase.recording = Recording(engine.nodes().count()); // it has done its work
 }
 
 /// Moves pages, which no window takes away any more.
@@ -203,15 +212,15 @@ Outcome Replayer::move_for(Engine& engine, std::size_t number) {
     return result.refused > 0 ? Outcome::refused : Outcome::done;
 }
 
-void Replayer::adopt(Engine& engine, std::vector<Trace> traces) {
+void Replayer::adopt(Engine& engine, std::vector<Recording> recordings) {
     positions_ = {};
     phases_.clear();
     planned_ = false;
     positions_.record();
-    for (Trace& trace : traces) {
+    for (Recording& recording : recordings) {
         positions_.record();
         phases_.emplace_back(engine.nodes().count());
-        phases_.back().trace = std::move(trace);
+        phases_.back().recording = std::move(recording);
     }
     make_plans(engine);
 }

@@ -11,6 +11,7 @@
 #include "engine/engine.hpp"
 #include "kernel/page_moves.hpp"
 #include "phases/positions.hpp"
+#include "phases/recording.hpp"
 
 #include <map>
 #include <memory>
@@ -18,10 +19,8 @@
 
 namespace homing::replay {
 
-using counters::PageId;
 using counters::PlannedMove;
 using counters::Share;
-using counters::Trace;
 
 /// What a call came to.
 enum class Outcome { done, refused, nothing };
@@ -48,7 +47,7 @@ class Replayer {
     // Phases that nobody has marked (phases/hybrid).
 
     /// These are the phases now, and nothing was replayed yet.
-    void adopt(Engine& engine, std::vector<Trace> traces);
+    void adopt(Engine& engine, std::vector<Recording> recordings);
     /// Moves the pages of this phase; those of another one go home first.
     void replay_phase(Engine& engine, std::size_t number);
     Outcome bring_back(Engine& engine);
@@ -56,8 +55,8 @@ class Replayer {
     std::map<std::uint32_t, std::uint64_t> planned_granules(std::size_t number) const;
 
     struct Phase {
-        explicit Phase(int nodes) : trace(nodes) {}
-        Trace trace;
+        explicit Phase(int nodes) : recording(nodes) {}
+        Recording recording;
         std::vector<PlannedMove> plan;
         std::size_t accessed = 0; ///< pages
         std::size_t eligible = 0;
@@ -88,7 +87,7 @@ class Replayer {
         too_many_records = 16
     };
 
-    Trace* running_trace() noexcept { return phases_.empty() ? nullptr : &phases_.back().trace; }
+    Recording* running_recording() noexcept { return phases_.empty() ? nullptr : &phases_.back().recording; }
     std::unique_ptr<Mechanism> begin_recorder();
     void stop_recording(Engine& engine);
     void make_plans(Engine& engine);

@@ -2,7 +2,7 @@
 #include "areas/named.hpp"
 #include "engine/guarded.hpp"
 #include "phases/replayer.hpp"
-#include "simulated_program.hpp"
+#include "scanned_program.hpp"
 
 namespace homing::replay::phases_replayer_tests {
 namespace {
@@ -19,9 +19,8 @@ class Figure2 : public Program {
         EXPECT_TRUE(start());
     }
     int opposite(std::size_t page) const { return nodes - 1 - block()(page); }
-    void solve() {
-        region(0x9000, [this](std::size_t page) { return opposite(page); });
-    }
+    void solve() { region(0x9000, in_solve); }
+    Owner in_solve = [this](std::size_t page) { return opposite(page); };
     void call(Outcome (Replayer::*what)(Engine&)) {
         engine->guarded([&] { last = (replayer.*what)(*engine); });
     }
@@ -74,6 +73,72 @@ TEST_F(Replaying, PagesGoToTheNodeThatAccessesThemInThePhase) {
     program.step(true);
     program.step(false);
     EXPECT_EQ(program.at_home(), page_count);
+}
+
+TEST_F(Replaying, ANeighbourThatComesFirstToAPageDoesNotGetIt) {
+    Figure2 program(page_count);
+    const Figure2::Owner owners = program.in_solve;
+    program.in_solve = [&](std::size_t page) {
+        return page % 16 == 3 ? (program.opposite(page) + 1) % nodes : program.opposite(page);
+    };
+    std::size_t right = 0;
+    program.in_phase = [&] { right = program.right(owners); };
+    program.step(true);
+    program.step(false);
+    EXPECT_GT(right, page_count - page_count / 32) << "the touches of the phase are by blocks, but for a few";
+    EXPECT_EQ(program.at_home(), page_count);
+}
+
+/// Figure 2's phase under a source that sees some of its touches.
+class SampledPhase : public Program {
+  public:
+    SampledPhase() : Program(page_count), replayer(page_count, 1.5, true) {
+        initialise(block());
+        auto made = std::make_unique<Scanned>();
+        source = made.get();
+        engine = std::make_unique<Engine>(kernel, machine_of(nodes, 1 << 16), HookServices{});
+        EXPECT_TRUE(engine->start(std::move(made), false));
+    }
+    int opposite(std::size_t page) const { return nodes - 1 - block()(page); }
+    void call(Outcome (Replayer::*what)(Engine&)) {
+        engine->guarded([&] { (replayer.*what)(*engine); });
+    }
+    /// The kernel has marked each `every`-th page before it.
+    void seen_region(Address function, const Owner& owner, std::size_t every) {
+        engine->region_begin(function);
+        for (std::size_t page = 0; page < page_count; ++page) {
+            const Range one = part(page, page + 1);
+            if (page % every == 0) source->scan(one);
+            touch(page, owner(page));
+            source->touch(one.begin, owner(page), 100 + owner(page), false);
+        }
+        engine->region_end();
+    }
+    Range part(std::size_t first, std::size_t end) const {
+        return {range.begin + first * page_bytes(), range.begin + end * page_bytes()};
+    }
+
+    Replayer replayer;
+    Scanned* source;
+};
+
+TEST_F(Replaying, PagesThatASampleOfThePhaseDidNotSeeGoByWhatItTells) {
+    SampledPhase program;
+    program.kernel.fail(KernelCall::protect, ENOMEM); // no windows, which would see all pages
+    const auto opposite = [&](std::size_t page) { return program.opposite(page); };
+    constexpr std::size_t every = 8;
+    program.seen_region(0x1000, program.block(), every);
+    program.call(&Replayer::record);
+    program.seen_region(0x9000, opposite, every);
+    program.call(&Replayer::record);
+    program.seen_region(0x1000, program.block(), every);
+    program.call(&Replayer::replay);
+    const Replayer::Phase& phase = program.replayer.phases()[0];
+    EXPECT_EQ(phase.accessed, page_count / every) << "what was seen";
+    EXPECT_GE(phase.eligible, page_count - 3 * every) << "but for pages at borders of blocks";
+    EXPECT_GE(program.right(opposite), page_count - 3 * every);
+    program.call(&Replayer::undo);
+    EXPECT_EQ(program.right(program.block()), page_count);
 }
 
 TEST_F(Replaying, APlanTakesOneCallThatMovesAndOneThatBringsBack) {
