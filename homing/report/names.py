@@ -130,11 +130,12 @@ class Namer:
 
     def names(self, areas: Sequence[Area]) -> dict[int, tuple[int, AreaName]]:
         """The names of all areas of a run, by id: the least id of those that have the name, and the name.
-        Only heap blocks share names, those that one place in the program allocated."""
+        Only heap blocks share names, those that one place in the program allocated, or registered."""
         found: dict[int, tuple[int, AreaName]] = {}
         blocks: list[Area] = []
         for area in areas:
-            if area.kind in ("heap", "arena", "mapping") and area.origin:
+            registered = area.kind == "named" and area.name == REGISTERED and not area.offset
+            if (registered or area.kind in ("heap", "arena", "mapping")) and area.origin:
                 blocks.append(area)
             else:
                 found[area.id] = (area.id, self._declared(area))

@@ -268,12 +268,17 @@ _DECLARATION = pattern(
 )
 
 
+#: UPMlib's call by which a program registers an array (Nikolopoulos et al. 2000, Figure 1).
+_REGISTERED = pattern(r"\bupmlib_memrefcnt_{0,2}\s*\(", re.IGNORECASE)
+
+
 #: What variables() found in this process, and in earlier ones (homing/report/known_names.py).
 parsed: dict[tuple[str, str], list[str]] = {}
 
 
 def variables(text: str, callee: str = "") -> list[str]:
-    """The variables that a statement allocates, in its order; with their structures (grid%u, s->u). callee:
+    """The variables that a statement allocates, or registers, in its order; with their structures (grid%u,
+    s->u). callee:
     the function that the statement calls for it, if it is not an allocator itself."""
     if (text, callee) not in parsed:
         parsed[text, callee] = _variables(text, callee)
@@ -286,11 +291,21 @@ def _variables(text: str, callee: str) -> list[str]:
     found = re.search(r"\ballocate\s*\(", text, re.IGNORECASE) if allocates else None
     if found and not text.endswith((";", "{", "}")) and not _CALLED.search(text[: found.start()]):
         return _allocate_objects(text[found.end() :])
+    if registered := _REGISTERED.search(text) if "memrefcnt" in text.lower() else None:
+        return _registered(text[registered.end() :])
     declared = _DECLARATION.match(text) if "::" in text else None
     if declared:
         names = [re.split(r"[(=]", part)[0].strip() for part in _split(declared[1]) if "(" in part]
         return [name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)]
     return _allocated_in_c(text, callee)
+
+
+def _registered(text: str) -> list[str]:
+    """The array of a call of upmlib_memrefcnt, from behind its bracket: &u[0], (char *)u, u(1, 1)."""
+    first = next(iter(_split(text)), "")
+    first = re.sub(r"^(?:\s*\([\w\s]*\*+\s*\))*\s*&?\s*", "", first)
+    found = re.match(r"(?:[A-Za-z_]\w*(?:\[[^]]*\]|\([^)]*\))*(?:\.|->|%))*[A-Za-z_]\w*", first)
+    return [found[0]] if found else []
 
 
 def is_constructors(text: str) -> bool:

@@ -114,7 +114,7 @@ void say_smaller(const AreaEntry& before, Range range) {
 
 } // namespace
 
-bool name_area(Range range, std::string_view name, bool hot) {
+bool name_area(Range range, std::string_view name, bool hot, Address site) {
     Store& s = store();
     const std::lock_guard lock(s.mutex);
     s.forget_ended();
@@ -133,6 +133,7 @@ bool name_area(Range range, std::string_view name, bool hot) {
     named.entry.kind = AreaKind::named;
     named.entry.generation = ~std::uint64_t{0} - ++s.generation; // never the registry's
     named.entry.name = kept;
+    named.entry.origin[0] = site;
     named.place = &place;
     named.hot = hot;
     s.areas.push_back(named);

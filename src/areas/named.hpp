@@ -16,8 +16,9 @@ inline constexpr const char* unnamed_area = "named";
 
 /// False: there are too many. hot: pages move in such areas only, once there is one (upmlib_memrefcnt). The
 /// same memory again gets the new name, if there is one; other memory of the same start replaces it. What is
-/// hot stays so until it is forgotten, and less of it changes nothing.
-bool name_area(Range range, std::string_view name, bool hot = false);
+/// hot stays so until it is forgotten, and less of it changes nothing. site: the address behind the program's
+/// call, for reports; 0: its name is the program's.
+bool name_area(Range range, std::string_view name, bool hot = false, Address site = 0);
 /// Would name_area() change nothing?
 bool is_named_so(Range range, std::string_view name, bool hot);
 /// [any thread, hooks] This memory goes away, and with it every area that lies in part of it. No lock, no

@@ -149,7 +149,7 @@ void decide_anew() noexcept {
     });
 }
 
-int watch(const void* start, size_t bytes, const char* name, bool hot) noexcept {
+int watch(const void* start, size_t bytes, const char* name, bool hot, Address site = 0) noexcept {
     if (!name) name = "";
     const int status = serial([&] {
         const Range range = range_of(start, bytes);
@@ -157,7 +157,7 @@ int watch(const void* start, size_t bytes, const char* name, bool hot) noexcept 
         if (!is_of_the_program(start, bytes)) return int{HOMING_INVALID};
         if (is_switched_off()) return aside();
         const std::uint64_t before = named_areas_version();
-        const bool named = name_area(range, name, hot);
+        const bool named = name_area(range, name, hot, site);
         if (hot && named_areas_version() != before) decide_anew();
         return named ? int{HOMING_OK} : int{HOMING_FULL};
     });
@@ -185,6 +185,14 @@ int phase_call(replay::Outcome (*call)(Engine&) noexcept) noexcept {
 }
 
 } // namespace
+
+namespace homing {
+
+int watch_registered(const void* start, std::size_t bytes, Address site) noexcept {
+    return watch(start, bytes, "upmlib", true, site);
+}
+
+} // namespace homing
 
 extern "C" {
 

@@ -6,6 +6,7 @@
 #include "base/kept_errno.hpp"
 #include "base/raw_calls.hpp"
 #include "base/uncancelled.hpp"
+#include "hooks/api.hpp"
 #include "record/record.hpp"
 
 #include <atomic>
@@ -66,32 +67,35 @@ void tell_refused(const void* start, std::int64_t stated, int status) noexcept {
 }
 
 /// A default integer: sizes from 2 to 4 GiB are negative.
-int watch_default(const void* start, std::int32_t size) noexcept {
-    return homing_watch_hot(start, static_cast<std::uint32_t>(size), "upmlib");
+int watch_default(const void* start, std::int32_t size, Address site) noexcept {
+    return watch_registered(start, static_cast<std::uint32_t>(size), site);
 }
 
-void register_hot(const void* start, std::size_t bytes) noexcept {
-    const int status = homing_watch_hot(start, bytes, "upmlib");
+void register_hot(const void* start, std::size_t bytes, Address site) noexcept {
+    const int status = watch_registered(start, bytes, site);
     // Fortran that is compiled without underscores calls C's name, and gives the address of the size.
     std::int32_t size = 0;
     if (status == HOMING_INVALID && bytes % alignof(std::int32_t) == 0 &&
         read_integer(reinterpret_cast<const void*>(bytes), size))
-        return tell_refused(start, size, watch_default(start, size));
+        return tell_refused(start, size, watch_default(start, size, site));
     tell_refused(start, static_cast<std::int64_t>(bytes), status);
 }
 
-void register_default(const void* start, std::int32_t size) noexcept {
-    tell_refused(start, size, watch_default(start, size));
+void register_default(const void* start, std::int32_t size, Address site) noexcept {
+    tell_refused(start, size, watch_default(start, size, site));
 }
 
 constinit std::atomic<bool> migrate_said{false}, record_said{false}, replay_said{false}, undo_said{false};
 
 } // namespace
 
+// Where the program goes on behind the call.
+#define SITE reinterpret_cast<Address>(__builtin_return_address(0))
+
 extern "C" {
 
 void upmlib_init(void) {}
-void upmlib_memrefcnt(const void* start, size_t bytes) { register_hot(start, bytes); }
+void upmlib_memrefcnt(const void* start, size_t bytes) { register_hot(start, bytes, SITE); }
 void upmlib_migrate_memory(void) { tell("upmlib_migrate_memory", homing_iteration(), migrate_said); }
 void upmlib_record(void) { tell("upmlib_record", homing_record(), record_said); }
 void upmlib_replay(void) { tell("upmlib_replay", homing_replay(), replay_said); }
@@ -104,11 +108,12 @@ void upmlib_undo(void) { tell("upmlib_undo", homing_undo(), undo_said); }
     HOMING_API void name##__ parameters { call; }
 HOMING_FORTRAN_NAMES(upmlib_init, (void), upmlib_init())
 HOMING_FORTRAN_NAMES(upmlib_memrefcnt, (const void* start, const int32_t* bytes),
-                     register_default(start, *bytes))
+                     register_default(start, *bytes, SITE))
 HOMING_FORTRAN_NAMES(upmlib_migrate_memory, (void), upmlib_migrate_memory())
 HOMING_FORTRAN_NAMES(upmlib_record, (void), upmlib_record())
 HOMING_FORTRAN_NAMES(upmlib_replay, (void), upmlib_replay())
 HOMING_FORTRAN_NAMES(upmlib_undo, (void), upmlib_undo())
 #undef HOMING_FORTRAN_NAMES
+#undef SITE
 
 } // extern "C"

@@ -219,22 +219,27 @@ def test_memory_that_is_registered_again_is_one_area_and_replayed(tmp_path: Path
 
 SMALL = r"""
 #include <homing/homing.h>
+#include <stdlib.h>
 static double little[8192]; /* 64 KiB: what is smaller than --area-minimum is an area by the call alone */
 int main(void) {
+    double *first = calloc(8192, 8), *second = calloc(8192, 8);
     upmlib_memrefcnt(little, sizeof little);
+    upmlib_memrefcnt(first, 65536);
+    upmlib_memrefcnt(&second[0], 65536);
 #pragma omp parallel for
-    for (int i = 0; i < 8192; ++i) little[i] += 1;
+    for (int i = 0; i < 8192; ++i) little[i] += first[i] + second[i];
     return 0;
 }
 """
 
 
-def test_a_small_array_that_is_registered_keeps_its_name(tmp_path: Path) -> None:
+def test_small_arrays_that_are_registered_keep_their_names(tmp_path: Path) -> None:
     (tmp_path / "small.c").write_text(SMALL)
     program, record = compile_program("gcc", str(tmp_path / "small.c"), tmp_path), tmp_path / "r.homing"
     run(program, nodes=4, record=record)
     (process,) = read_results([str(record)]).processes
-    assert [area.name.shown for area in process.areas] == ["little (small.c:3)"]
+    names = {area.name.shown for area in process.areas}
+    assert names == {"little (small.c:4)", "first (small.c:8)", "second (small.c:9)"}
 
 
 WILD = ("order", "unbalanced", "freed", "thousand", "forked", "thread", "period")

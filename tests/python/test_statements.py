@@ -38,6 +38,11 @@ from homing.report.statements import last_component, statement, variables
         ("state.u.resize(n);", ["state.u"]),
         ("return malloc(n);", []),
         ("return allocate(n);", []),
+        ("upmlib_memrefcnt(u, n * sizeof *u);", ["u"]),
+        ("upmlib_memrefcnt((char*)&grid->cells[k][0], bytes);", ["grid->cells"]),
+        ("call upmlib_memrefcnt(u(1, 1), 8*n)", ["u"]),
+        ("CALL UPMLIB_MEMREFCNT(level%rhs, storage_size(level%rhs)/8)", ["level%rhs"]),
+        ("upmlib_memrefcnt(0, n);", []),
     ],
 )
 def test_the_variables_that_a_statement_allocates(text: str, names: list[str]) -> None:
