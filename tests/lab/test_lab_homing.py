@@ -367,15 +367,41 @@ def test_a_kernel_from_6_9_observes_by_a_policy_that_kills_nobody(filled: str, f
         test_pages_that_come_late_land_where_there_is_memory(runs, filled, "hint-faults")
 
 
+def linked(folder: Path, name: str, flag: str) -> str:
+    """tests/lab/NAME.c, built in the folder and linked with homing."""
+    root, library = Path(__file__).resolve().parents[2], Path(find_library())
+    command = ["gcc", "-O2", flag, "-o", folder / name, Path(__file__).with_name(f"{name}.c")]
+    command += [f"-I{root / 'include'}", library, f"-Wl,-rpath,{library.parent}"]
+    subprocess.run(command, check=True)
+    return str(folder / name)
+
+
 @pytest.fixture(scope="module")
 def touched(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """touched.c, built: it asks for next touch by name."""
-    root, library = Path(__file__).resolve().parents[2], Path(find_library())
-    program = tmp_path_factory.mktemp("touched") / "touched"
-    source_file = Path(__file__).parent / "touched.c"
-    command = ["gcc", "-O2", "-fopenmp", "-o", program, source_file, f"-I{root / 'include'}", library]
-    subprocess.run([*command, f"-Wl,-rpath,{library.parent}"], check=True)
-    return str(program)
+    """It asks for next touch by name."""
+    return linked(tmp_path_factory.mktemp("touched"), "touched", "-fopenmp")
+
+
+def test_sampling_moves_a_registered_array_of_a_program_without_openmp(
+    runs: GuestRuns, tmp_path: Path
+) -> None:
+    """The sampling of Nikolopoulos et al. (2000, section 2.1) needs no region: hint faults tell."""
+    variables = {
+        "HOMING_REFERENCES": "hint-faults",
+        "HOMING_MECHANISM": "sampling",
+        "HOMING_SAMPLING_INTERVAL": "0.2",
+        "HOMING_SAMPLING_PAGES": "1000",
+        "HOMING_RECORD": str(runs.guest.cwd / "threads.homing"),
+    }
+    command = [linked(tmp_path, "threads", "-pthread")]
+    result = runs.guest.step(Step(command=command, env=variables, timeout=120, **BALANCING))
+    assert result.exit_status == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["right"] == 1
+    # Its main thread placed a quarter of them right; the others were moved by homing, not by the kernel.
+    assert found["home"] >= 1024
+    record = read_record(variables["HOMING_RECORD"])
+    assert sum(move.moved for move in record.moves) >= 400
 
 
 @pytest.mark.parametrize("source", SOURCES)
