@@ -132,7 +132,12 @@ def _process(process: ProcessResult) -> dict[str, Any]:
         ],
         "remote_fraction": _remote(process.remote),
         "advice": [_advice(one) for one in advice_for(process)],
-        "phases": [vars(one) | {"seconds": number(one.seconds)} for one in record.phases],
+        "phases": [
+            vars(one)
+            | {"seconds": number(one.seconds)}
+            | {"name": None if one.region is None else process.region_names.get(one.region)}
+            for one in record.phases
+        ],
         "sampling": _sampling(record.sampling),
         "waiting": None if (waited := waiting(record)) is None else vars(waited),
         "tasks": _tasks(record.task_hints),

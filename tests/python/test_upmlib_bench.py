@@ -217,6 +217,7 @@ def test_what_was_counted_in_the_guest_is_laid_out(monkeypatch: pytest.MonkeyPat
         (placement, mechanism) for placement in paper.PLACEMENTS for mechanism in paper.MECHANISMS
     }
     assert counted.Case("cg", "rr", "replay") not in counted.cases(["cg"])  # it has no z_solve
+    assert counted.Case("cg", "rr", "hybrid").command[-1] == "--mark-iterations"  # homing finds its phases
     assert counted.Case("bt", "wc", "nothing").command[-3:] == ["--initialise", "serial", "--mark-iterations"]
     words = ["--initialise", "parallel", "--place", "random", "--upmlib", "replay"]
     assert counted.Case("bt", "rand", "replay").command[-6:] == words

@@ -41,6 +41,9 @@ PROGRAMS = {
     "ft": Program(1.5, 384.0, 6, 100 / 0.3),
 }
 
+#: Programs whose z_solve is the phase that they record and replay (their Figures 5 and 6).
+PHASED = ("bt", "sp")
+
 PLACEMENTS = {"ft": "first touch", "rr": "round robin", "rand": "random", "wc": "worst case"}
 MECHANISMS = {
     "nothing": "nothing",

@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,11 @@ class Case:
         return f"{program}.{self.placement}.{self.mechanism}{page}{plan}{threshold}"
 
     @property
+    def calls_upmlib(self) -> bool:
+        """The program marks its phase by UPMlib's calls; otherwise its iterations are marked."""
+        return self.program in paper.PHASED and self.mechanism in ("replay", "hybrid")
+
+    @property
     def is_experiment(self) -> bool:
         """About critical pages: no bar of a figure."""
         return bool(self.page or self.plan or self.threshold)
@@ -117,6 +122,9 @@ class Outcome:
     verification: str
     results: dict[str, str]
     simulated: int  #: iterations
+    #: Of each phase that homing found: its region, critical pages, seconds that moving the plan there and
+    #: back takes and brings in an iteration, and whether it moves.
+    found: list[tuple[str, float, float, float, bool]] = field(default_factory=list)
 
     @property
     def fraction(self) -> float:
@@ -166,7 +174,8 @@ class Outcome:
     def from_dict(kept: Mapping[str, Any]) -> Outcome:
         """The inverse of to_dict."""
         pairs = {name: tuple(kept[name]) for name in ("misses", "remote", "z_solve")}
-        return Outcome(**{**kept, **pairs})
+        found = [tuple(one) for one in kept.get("found", [])]
+        return Outcome(**{**kept, **pairs, "found": found})
 
 
 def _work_of(case: Case) -> float:
@@ -184,8 +193,10 @@ def cases(size: Size, only: Sequence[str]) -> list[Case]:
                 ("nothing", "kernel", "iterative", "sampling") if compared else ("nothing", "iterative")
             )
             found += [Case(program, placement, mechanism) for mechanism in mechanisms]
-            if program in ("bt", "sp"):  # Figure 5, whose placement is first touch
+            if program in paper.PHASED:  # Figure 5, whose placement is first touch
                 found += [Case(program, placement, mechanism) for mechanism in ("replay", "hybrid")]
+            elif size.letter != "S":  # by phases that homing finds
+                found.append(Case(program, placement, "hybrid"))
         if program == "bt":  # Figure 6
             found += [Case(program, "ft", one, 4) for one in ("nothing", "iterative", "replay", "hybrid")]
             # How many critical pages there are, by what a page is and by the criterion; and what they gain.
@@ -216,8 +227,10 @@ def words_of(case: Case, size: Size, plain: Outcome | None) -> list[str]:
     words += ["--replay-pages", str(case.plan or paper.REPLAY_PAGES)]
     if case.threshold:
         words += ["--threshold", f"{case.threshold:g}"]
-    observed = {"nothing": "observe", "kernel": "observe", "sampling": "sampling"}
-    mechanism = observed.get(case.mechanism, "iterative")
+    others = {"nothing": "observe", "kernel": "observe", "sampling": "sampling"}
+    if case.program not in paper.PHASED:
+        others["hybrid"] = "hybrid"
+    mechanism = others.get(case.mechanism, "iterative")
     words += ["--mechanism", mechanism]
     if case.mechanism == "sampling":
         page = size.page << 10
@@ -235,7 +248,7 @@ def run_case(case: Case, size: Size, folder: Path, plain: Outcome | None) -> Out
     program += ["--iterations", str(size.iterations), "--initialise", _INITIAL[case.placement][0]]
     if case.work > 1:
         program += ["--work", str(case.work)]
-    if case.mechanism in ("replay", "hybrid"):
+    if case.calls_upmlib:
         program += ["--upmlib", case.mechanism]
     else:
         program += ["--mark-iterations"]
@@ -283,4 +296,9 @@ def read_outcome(found: Mapping[str, Any], stdout: str, size: Size) -> Outcome:
         verification=output.verification,
         results=output.results,
         simulated=size.iterations,
+        found=[
+            (one["name"], one["eligible"], one["price"], one["gain"], one["moves"])
+            for one in phases
+            if one["region"] is not None
+        ],
     )
