@@ -327,59 +327,6 @@ def test_accesses_that_a_loop_does_not_show(
         translate([str(program(UNSEEN.format(function=function, value=value)))], Options("spmd"))
 
 
-IN_COMMON = """      program c
-      integer n, i
-      parameter (n = 2000)
-      real*8 a, b, s, e(7), f, g(6), z(7)
-      common /blk/ a(n), s, b(n)
-      common /set/ e, f
-      common /more/ g
-c$distribute a(block), b(block), e(block), z(block)
-c$omp parallel do
-c$sgi+affinity(i) = data(a(i))
-      do i = 1, n
-        a(i) = i
-        b(i) = 2*i
-      end do
-      s = 0
-      call twice
-c$omp parallel do
-      do i = 1, 7
-        e(i) = e(i)*2
-        z(i) = e(i)
-      end do
-      print *, a(3), b(4), s, e, f, g, z
-      end
-      block data
-      integer i, m
-      parameter (m = 3)
-      real*8 e, f, g(2*m)
-      common /set/ e(7), f /more/ g
-      data (e(i), i = 1, m + 1) /m*-1d0, 8d0/, f, g /m*2d0, m*5d0,
-     &  9d0/, e(5) /4/
-      data (e(i), i = 6, 7) /2*3d0/
-      end
-      subroutine twice
-      integer i
-      real*8 a, b, s
-      common /blk/ a(2000), s, b(2000)
-c$omp parallel do reduction(+:s)
-      do i = 2, 2000
-        b(i) = b(i) + a(i - 1)
-        s = s + a(i)
-      end do
-      end
-"""
-
-
-@pytest.mark.parametrize("target", ["pages", "spmd"])
-def test_arrays_of_a_common_block(workshop: Workshop, program: Callable[..., Path], target: str) -> None:
-    source = program(IN_COMMON, "c.f")
-    same_output(workshop, source, target)
-    text = translate([str(source)], Options(target)).outputs[0].text
-    assert target == "pages" or ("module hm_common_set" in text and "hm_layout_z" in text)
-
-
 EVERY_STATEMENT = """
 200 format (' step ', i4, a(3))
 entry other(x)

@@ -282,29 +282,6 @@ def test_arrays_that_are_called_like_types_are_refused(tmp_path: Path) -> None:
 
 
 #: Of which the text is, in one procedure, and what makes that another block than that of the others.
-OTHER_BLOCKS = {
-    "START": ("A(12,12), B(12,12)", "A(12,12), B(6,24)"),
-    "BACK": ("A(12,12), STEP, B(12,12)", "B(12,12), STEP, A(12,12)"),
-    "RELAX": ("A(*,BLOCK)", "A(BLOCK,*)"),
-    "SHOW": ("PRINT", "EQUIVALENCE (A(3,3), X)\n      PRINT"),
-}
-
-
-@pytest.mark.parametrize("name", OTHER_BLOCKS)
-def test_a_block_that_is_not_the_same_to_all_is_refused(tmp_path: Path, name: str) -> None:
-    before, head, behind = (PROGRAMS / "common.f").read_text().partition(f"SUBROUTINE {name}\n")
-    assert OTHER_BLOCKS[name][0] in behind
-    source = tmp_path / "common.f"
-    source.write_text(before + head + behind.replace(*OTHER_BLOCKS[name], 1))
-    with pytest.raises(TranslationError, match=r"common\.f:\d+:1: '[ABab]' is in a COMMON block"):
-        translate([str(source)], Options("spmd"))
-
-
-def test_modules_of_blocks_hide_no_variable_that_no_statement_declares() -> None:
-    text = translate([str(PROGRAMS / "common.f")], Options("mpi")).outputs[0].text
-    assert "call homing_combine_one(total" in text
-
-
 def test_a_pointer_reaches_as_far_as_what_it_is_aligned_with(tmp_path: Path) -> None:
     """In the dimensions that are not cut, too."""
     source = tmp_path / "p.c"

@@ -49,7 +49,10 @@ from homing.translate.tree import (
 )
 
 #: Of which COMMON blocks the distributed arrays become a module's (targets/commons.py).
-_BLOCKS = "all that name it must mean the same by it, and the one main program be given with them"
+_BLOCKS = (
+    "all that name it must mean the same by it, with bounds and DATA of plain constants, and the one main "
+    "program be given with them"
+)
 #: Words for which ALLOCATE(word(...)) begins with a type.
 _TYPES = frozenset({"integer", "complex", "character"})
 
