@@ -212,54 +212,6 @@ C_REFUSED = [
 ]
 
 
-READ_UNSEEN = """module m
-  integer, save :: own = 3
-  !$omp threadprivate(own)
-contains
-  integer function plus(a, b)
-    integer, intent(in) :: a, b
-    plus = a + b + own
-  end function
-  subroutine other
-  end subroutine
-end module
-program p
-  use m
-  real(8) :: a(40)
-  integer :: i
-  !$homing distribute a(block)
-  !$omp parallel do
-  do i = 1, 40
-    own = i
-    a(i) = plus(i, own)
-  end do
-end program
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("  integer, save", "  namelist /group/ own\n  integer, save"),
-        (
-            "  integer, save",
-            "  interface operator(.plus.)\n  module procedure plus\n  end interface\n  integer, save",
-        ),
-        ("other\n", "other\n  real :: x(Own)\n"),
-        ("other\n", "other\n  character(own) :: x\n"),
-        ("other\n", "other\n  integer :: f, x\n  f(x) = x + own\n"),
-        ("end program", "!$omp parallel num_threads(OWN)\n  !$omp end parallel\nend program"),
-    ],
-)
-def test_what_is_kept_for_each_thread_may_be_read_unseen(tmp_path: Path, old: str, new: str) -> None:
-    path = tmp_path / "p.f90"
-    path.write_text(READ_UNSEEN)
-    translate([str(path)], Options("mpi"))
-    path.write_text(READ_UNSEEN.replace(old, new, 1))
-    with pytest.raises(TranslationError, match="'own' is THREADPRIVATE and written in a loop"):
-        translate([str(path)], Options("mpi"))
-
-
 @pytest.mark.parametrize(("body", "reason"), C_REFUSED)
 def test_the_same_in_c(tmp_path: Path, body: str, reason: str) -> None:
     path = tmp_path / "p.c"

@@ -39,12 +39,13 @@ class ThreadPrivate:
     def __init__(self, distributions: Distributions) -> None:
         self.known = distributions
         self._inside: frozenset[int] | None = None  # procedures that only such loops call
+        self._words: frozenset[str] | None = None
         self._read: dict[OfThreads, Position | None] = {}
 
     def written(self, routine: Routine, name: str, through: str | None) -> frozenset[OfThreads] | None:
         """What a name means that is written in the routine, or through a procedure; None: also others."""
         if through is None:
-            one = self._meant(routine, name)
+            one = self.meant(routine, name)
             return None if one is None else frozenset([one])
         waiting, seen, found = [self.known.routines[through]], set[int](), set[OfThreads]()
         while waiting:
@@ -55,7 +56,7 @@ class ThreadPrivate:
             waiting += called(callee.body, self.known.routines)
             if all(one.name != name for one in references(callee.body)):
                 continue
-            one = self._meant(callee, name)
+            one = self.meant(callee, name)
             declared = callee.declarations.get(name)
             own = declared is not None and "save" not in declared.attributes and declared.storage != "common"
             if one is not None:
@@ -70,7 +71,7 @@ class ThreadPrivate:
             self._read[variable] = next(self._reads(variable), None)
         return self._read[variable]
 
-    def _meant(self, routine: Routine, name: str) -> OfThreads | None:
+    def meant(self, routine: Routine, name: str) -> OfThreads | None:
         scope = declared_in(routine, name, self.known.modules)
         if scope is None:
             return None
@@ -80,7 +81,7 @@ class ThreadPrivate:
         return OfThreads(id(scope), name) if name in scope.private else None
 
     def _reads(self, variable: OfThreads) -> Iterator[Position]:
-        inside = self._only_inside()
+        inside = self.only_inside()
         for routine in (one for unit in self.known.units for one in unit.routines):
             apart = routine.apart
             if apart is not None and variable.name in apart.words:
@@ -114,7 +115,7 @@ class ThreadPrivate:
                 yield begin
 
     def _is(self, routine: Routine, name: str, variable: OfThreads) -> bool:
-        return self._meant(routine, name) == variable
+        return self.meant(routine, name) == variable
 
     def _nodes(
         self, routine: Routine, nodes: list[Node], own: bool
@@ -136,7 +137,7 @@ class ThreadPrivate:
             elif isinstance(node, Statement):
                 yield node, own
 
-    def _only_inside(self) -> frozenset[int]:
+    def only_inside(self) -> frozenset[int]:
         """The procedures that nothing else calls."""
         if self._inside is None:
             every = [one for unit in self.known.units for one in unit.routines if not one.module]
@@ -150,18 +151,21 @@ class ThreadPrivate:
             found, count = set[int](), -1
             while count != (count := len(found)):
                 found |= {callee for caller, own, callee in calls if own or caller in found}
-            found -= {id(one) for one in every if one.main or one.name in self._otherwise()}
+            found -= {id(one) for one in every if one.main or self.otherwise(one)}
             count = -1
             while count != (count := len(found)):
                 found -= {callee for caller, own, callee in calls if not own and caller not in found}
             self._inside = frozenset(found)
         return self._inside
 
-    def _otherwise(self) -> frozenset[str]:
-        """Fortran: words where procedures get other names."""
-        texts = [unit.source.text for unit in self.known.units if unit.source.form.fortran]
-        found = [match for text in texts for match in _OTHERWISE.finditer(text)]
-        return frozenset[str]().union(*(names_in((one["one"] or one["more"]).lower()) for one in found))
+    def otherwise(self, routine: Routine) -> bool:
+        """Fortran: may it be called by another name?"""
+        if self._words is None:
+            texts = [unit.source.text for unit in self.known.units if unit.source.form.fortran]
+            found = [match for text in texts for match in _OTHERWISE.finditer(text)]
+            words = (names_in((one["one"] or one["more"]).lower()) for one in found)
+            self._words = frozenset[str]().union(*words)
+        return routine.name in self._words
 
 
 def _names(text: str, routine: Routine) -> frozenset[str]:

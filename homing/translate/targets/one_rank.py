@@ -7,6 +7,7 @@ from homing.translate.plan.atomic_sums import atomic_sums
 from homing.translate.plan.effects import Act, What, others
 from homing.translate.plan.kept_records import of_equal_ones
 from homing.translate.plan.of_threads import OfThreads, ThreadPrivate
+from homing.translate.plan.serial_values import SerialValues
 from homing.translate.targets.rank_sums import RankSums
 from homing.translate.targets.routine import Work
 from homing.translate.tree import CLASSES, Construct, Loop, Statement, references, walk
@@ -19,6 +20,7 @@ class OneRank:
     def __init__(self, work: Work) -> None:
         self.work = work
         self.private = ThreadPrivate(work.distributions)
+        self.serial = SerialValues(self.private)
 
     def seen_by_one_rank(
         self, node: Loop | Construct | Statement, region: Region, added_up: frozenset[str] = frozenset()
@@ -27,6 +29,7 @@ class OneRank:
         would see, and that the whole program should."""
         if not self.work.mpi:
             return
+        self._serial_values(node, region)
         loop = isinstance(node, Loop)
         what = (
             "a loop whose iterations other ranks run, too" if loop else "what each thread of each rank runs"
@@ -61,6 +64,16 @@ class OneRank:
                 "ranks read: call the procedure by its name",
             }[act.what]
             self.work.wrong(act.begin, act.end, reason)
+
+    def _serial_values(self, node: Loop | Construct | Statement, region: Region) -> None:
+        """What the first thread alone has from serial code, and here the first one of each rank has."""
+        copied = region.construct.directive.listed("copyin") if region.construct is not None else set[str]()
+        for begin, end, name, place in self.serial.read(self.work.routine, node, copied):
+            reason = (
+                f"'{name}' is THREADPRIVATE, and may have here what serial code gave it in {place}: of all "
+                f"threads the first alone has that, but the first one of each rank would: say COPYIN({name})"
+            )
+            self.work.wrong(begin, end, reason)
 
     def atomic_sums(self, loop: Loop, region: Region) -> list[Reduction]:
         """Shared variables that the loop's ATOMIC and CRITICAL constructs add to: the ranks are added up."""
