@@ -103,9 +103,7 @@ def test_what_the_first_thread_has_of_serial_code_alone(tmp_path: Path, copied: 
     path = tmp_path / "p.f90"
     more = "contains\n  subroutine more(x)\n    real(8) :: x\n    x = x + own\n  end subroutine\nend program"
     path.write_text(SERIAL.replace("COPIED", copied).replace("BODY", body).replace("end program", more))
-    with pytest.raises(
-        TranslationError, match="is THREADPRIVATE, and may have here what serial"
-    ):
+    with pytest.raises(TranslationError, match="is THREADPRIVATE, and may have here what serial"):
         translate([str(path)], Options("mpi"))
 
 
@@ -144,3 +142,38 @@ int main(void) {
         path.write_text(program.replace("SERIAL", serial))
         with pytest.raises(TranslationError, match=r"p\.c:9:16: 'own' is THREADPRIVATE, and may have"):
             translate([str(path)], Options("mpi"))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "int k = sizeof(char[own + 1]);",
+        "typedef char row[own]; int k = sizeof(row);",
+        "int k = sizeof(__typeof__(int[2][own]));",
+    ],
+)
+def test_bounds_of_types_are_read_in_c(tmp_path: Path, read: str) -> None:
+    path = tmp_path / "p.c"
+    path.write_text(OF_TYPES.replace("READ", read))
+    with pytest.raises(TranslationError, match=r"other values where \S*p\.c:9:\d+ reads it"):
+        translate([str(path)], Options("mpi"))
+
+
+OF_TYPES = """static _Thread_local int own;
+double a[40];
+#pragma homing distribute a[block]
+static char plain[7];
+int main(void) {
+    #pragma omp parallel for
+    for (int i = 0; i < 40; i++)
+        a[i] = own = i + sizeof plain + sizeof(plain) + sizeof(int[3]);
+    READ
+    return k;
+}
+"""
+
+
+def test_sizes_of_variables_are_no_reads_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "p.c"
+    path.write_text(OF_TYPES.replace("READ", "int k = sizeof(own) + sizeof own + sizeof(int) - 12;"))
+    Workshop(tmp_path).expect_the_same(path, ("mpi",))

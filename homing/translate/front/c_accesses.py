@@ -406,12 +406,16 @@ class Accesses:
         return True
 
     def _size_of(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
-        """sizeof: nothing is evaluated."""
-        count = len(found)
-        for child in cursor.get_children():
+        """sizeof: nothing is evaluated but the bounds of a type, `sizeof(char[n])`."""
+        count, begin, inner = len(found), self.places.begin(cursor), list(cursor.get_children())
+        for child in inner:
             self.expression(child, found, Access.READ, conditional, into)
+        operand = re.match(r"\w+[\s(]*", self.places.source.text[begin : self.places.end(cursor)])
+        if operand and inner and self.places.begin(inner[0]) > begin + operand.end():
+            return  # an expression begins there
         for reference in found[count:]:
             reference.access = Access.OTHER if reference.subscripts is None else Access.READ
+            reference.only_read = True
         unused = [r for r in found[count:] if not self._is_array(r.name)]
         for reference in unused:
             found.remove(reference)

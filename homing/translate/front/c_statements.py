@@ -158,6 +158,9 @@ class CStatements(CxxStatements):
             if child.kind is not CursorKind.VAR_DECL:
                 if self.cxx:
                     self.declared(child, made)
+                elif child.kind is CursorKind.TYPEDEF_DECL:  # `typedef char row[n];`
+                    for inner in filter(lambda one: one.kind.is_expression(), child.get_children()):
+                        self.expression(inner, made.references, Access.READ, False, made)
                 continue
             if child.storage_class is StorageClass.EXTERN:
                 self.file_variable(child)
