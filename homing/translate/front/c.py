@@ -14,6 +14,7 @@ from clang import cindex
 from clang.cindex import Cursor, CursorKind, TranslationUnit
 
 from homing.translate.attach import attach
+from homing.translate.code_text import blanked
 from homing.translate.directives.model import Directive
 from homing.translate.front.c_accesses import Accesses
 from homing.translate.front.c_aliases import Alias, note_read_only
@@ -50,6 +51,9 @@ from homing.translate.tree import (
     Unit,
 )
 
+#: Other ways to write brackets, braces and #. C++ reads `<::` as `< ::`.
+_DIGRAPH = re.compile(r"<%|%>|%:|:>|<:(?!:[^:>])|\?\?[=/'()!<>-]")
+_PRAGMA = re.compile(r"(?:#|%:|\?\?=)[ \t]*pragma\b|\b_Pragma\b")
 #: The version of OpenMP that gcc and clang claim to compile.
 _OPENMP = "-D_OPENMP=201511"
 
@@ -63,6 +67,7 @@ def read(
     TranslationError: what clang calls an error. UserError: there is no libclang. Plainer: it can be said in
     plainer words (not with `plain`, of a file that is said so).
     """
+    _check_spelling(source)
     index = clang_index()
     check_includes(source, flags)
     here = os.path.dirname(os.path.abspath(source.path))
@@ -115,6 +120,16 @@ def read(
         thread = {one.name for one in own if "thread" in one.attributes}
         routine.private = frozenset(names - local | thread)
     return Unit(source, source.form, builder.routines), sorted(builder.lines)
+
+
+def _check_spelling(source: SourceFile) -> None:
+    """TranslationError: a file with directives has digraphs, which nothing here looks for."""
+    if _PRAGMA.search(source.text) is None:
+        return
+    found = _DIGRAPH.search(blanked(source.text, False, " "))
+    if found is not None:
+        reason = "digraphs and trigraphs are not read: write [ ] { } # and the like"
+        raise TranslationError([source.problem(found.start(), found.end(), reason)])
 
 
 class _Builder(CStatements):
