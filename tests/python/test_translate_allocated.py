@@ -32,6 +32,51 @@ def test_arrays_that_are_allocated_unsaid(workshop: Workshop, name: str, target:
     assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS="3") == expected
 
 
+SECTIONS = """program p
+  implicit none
+  integer, parameter :: n = 12
+  real(8), allocatable :: c(:), d(:, :), g(:), h(:), z(:)
+  real(8) :: b(0:n + 1), m(4, n)
+  integer :: i, q
+  !$homing distribute c(block), d(*, block), g(cyclic), h(block), z(block)
+  b = [(i*1.5d0, i = 0, n + 1)]
+  m = reshape([(i*1d0, i = 1, 4*n)], [4, n])
+  q = 3
+  allocate (c, source=b(2:11))
+  allocate (d, SOURCE = m(2:3, q:))
+  if (q > 2) allocate (g, source=c(9:2:-3), stat=i)
+  allocate (h, mold=m(q, ::2))
+  allocate (z, source=b(7:q))
+  !$omp parallel do
+  do i = 1, 10
+    c(i) = c(i) + i
+  end do
+  !$omp parallel do
+  do i = 1, 10
+    d(1, i) = d(2, i) + i
+  end do
+  h = 1
+  print *, c, d, g, h, lbound(c), ubound(d), size(g), size(h), size(z), ubound(z)
+  deallocate (c)
+  allocate (c, source=d(1, :))
+  print *, c
+end program
+"""
+
+
+def test_sections_say_how_large_an_array_is(tmp_path: Path) -> None:
+    (tmp_path / "p.f90").write_text(SECTIONS)
+    Workshop(tmp_path).expect_the_same(tmp_path / "p.f90", ("spmd", "mpi"))
+
+
+@pytest.mark.parametrize("source", ["b([2, 3])", "b(where)", "m(2, 3)", "b(c(1):)", "b(int(sum(b(1:2))):5)"])
+def test_what_does_not_say_how_large_it_is(tmp_path: Path, source: str) -> None:
+    text = SECTIONS.replace("i, q", "i, q, where(2) = 3").replace("=b(7:q)", f"={source}")
+    (tmp_path / "p.f90").write_text(text)
+    with pytest.raises(TranslationError, match=r"p\.f90:15:3: ALLOCATE without bounds: give them, z\(n\)"):
+        translate([str(tmp_path / "p.f90")], Options("spmd"))
+
+
 BEGIN = "program p\nreal(8), allocatable :: a(:)\nreal(8) :: b(9), s\ninteger :: i\n"
 LOOP = "!$omp parallel do\n!$homing on home({0}(i))\ndo i = 1, 9\n{0}(i) = i\nend do\n"
 REFUSED = [

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
+from homing.translate.affine import names_in
+from homing.translate.code_text import closing
 from homing.translate.directives import model as d
 from homing.translate.plan.accessibility import names_lacking
 from homing.translate.plan.array import Array
@@ -18,6 +20,8 @@ from homing.translate.tree import (
 from homing.translate.write.fortran_text import DEPTH, FortranText, split_list
 from homing.translate.write.writer import PART, Local
 
+_MODEL_PIECE = re.compile(r"(?<![%\w])(?:mold|source)\s*=\s*(\w+)\s*\(", re.IGNORECASE)
+_SECTION = re.compile(r"(?P<low>[^:]*):(?P<high>[^:]*)(?::(?P<step>[^:]*))?")
 _KINDS = {d.Kind.STAR: 0, d.Kind.BLOCK: 1, d.Kind.CYCLIC: 2, d.Kind.GEN_BLOCK: 3}
 
 
@@ -227,7 +231,9 @@ class FortranArrays(FortranText):
         self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
 
     def _bounds_of_model(self, code: str, rank: int) -> list[tuple[str, str]]:
-        """ALLOCATE (a, MOLD = m) or SOURCE: those of an array that is named; else none."""
+        """ALLOCATE (a, MOLD = m) or SOURCE: those of an array or a section that is named; else none."""
+        if (piece := _MODEL_PIECE.search(code)) is not None:
+            return self._bounds_of_section(piece[1].lower(), code[piece.end() :], rank)
         match = re.search(r"\b(?:mold|source)\s*=\s*(\w+)\s*[,)]", code, re.IGNORECASE)
         name = match[1].lower() if match else ""
         if name in self.arrays:
@@ -237,6 +243,36 @@ class FortranArrays(FortranText):
         if declared is None or len(declared[1].bounds) != rank:
             return []
         return [(f"lbound({name}, {i + 1})", f"ubound({name}, {i + 1})") for i in range(rank)]
+
+    def _bounds_of_section(self, name: str, behind: str, rank: int) -> list[tuple[str, str]]:
+        """The same of `b(2:n, k)`: behind: the code after its opening bracket."""
+        end = closing(behind, 0)
+        subscripts, rest = split_list(behind[: end - 1]), behind[end:].lstrip()
+        found = self.routine.lookup(name)
+        if not rest.startswith((",", ")")) or found is None or len(found[1].bounds) != len(subscripts):
+            return []
+        sections = [(at, _SECTION.fullmatch(one)) for at, one in enumerate(subscripts)]
+        numbers = [one for one, (_, section) in zip(subscripts, sections, strict=True) if section is None]
+        sides = [(at, one["low"], one["high"], one["step"]) for at, one in sections if one is not None]
+        if len(sides) != rank or not all(map(self._scalar, numbers)):
+            return []
+        if names_in(behind[:end].lower()) & self.arrays.keys() or re.search(r"\([^()]*:", behind[: end - 1]):
+            return []
+        bounds = []
+        for at, low, high, step in sides:
+            first, last = f"lbound({name}, {at + 1})", f"ubound({name}, {at + 1})"
+            if name in self.arrays:
+                layout = self.layout(self.arrays[name])
+                first, last = f"homing_lower({layout}, {at})", f"homing_upper({layout}, {at})"
+            length = f"({high.strip() or last}) - ({low.strip() or first})"
+            length = f"({length} + ({step}))/({step})" if step else f"{length} + 1"
+            bounds.append(("1", f"max(0_homing_long, int({length}, homing_long))"))
+        return bounds
+
+    def _scalar(self, text: str) -> bool:
+        """Is a subscript a number, and no list of them?"""
+        found = [self.routine.lookup(name) for name in names_in(text.lower())]
+        return "[" not in text and "(/" not in text and all(one and not one[1].bounds for one in found)
 
     def _sourced(self, statement: Statement, arrays: Sequence[Array], items: str) -> list[str]:
         """ALLOCATE (..., SOURCE = value): what the arrays are set to."""
@@ -254,7 +290,8 @@ class FortranArrays(FortranText):
                     )
                     self.problems.append((reference.begin, reference.end, reason))
         used = list(dict.fromkeys([*arrays, *read]))
-        lines = [f"{array.name} = {source}" for array in arrays]
+        # Without the colons, gfortran 12 would free `z` in `z = b(7:3)`.
+        lines = [f"{array.name}({', '.join(':' * array.rank)}) = {source}" for array in arrays]
         return [*self.gather(used), *lines, *self.release(used, arrays)]
 
     def _guard(self, statement: Statement) -> tuple[str, str]:
