@@ -323,7 +323,8 @@ class Apart:
 
     used: is there any? words: all of its words, with their places. begun: variables that are made before
     main by calls. late: its functions' own ones, which end behind main. wrong: what may not be there at all
-    (begin, end, why). unfit: functions that may not get parts of arrays, and why."""
+    (begin, end, why). unfit: functions that may not get parts of arrays, and why. regions: its parallel
+    constructs (begin, end, what has them)."""
 
     used: bool = False
     mentions: list[Mention] = field(default_factory=list)
@@ -332,6 +333,7 @@ class Apart:
     late: bool = False
     wrong: list[tuple[int, int, str]] = field(default_factory=list)
     unfit: dict[str, str] = field(default_factory=dict)
+    regions: list[tuple[int, int, str]] = field(default_factory=list)
 
 
 @dataclass

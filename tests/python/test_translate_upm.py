@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.translate.translation import Options, Result, translate
+from homing.translate.translation import Options, Refused, Result, translate
 from tests.python.translate_programs import APPS, PROGRAMS, TREE, run_command
 
 SOURCE = PROGRAMS / "phases.f90"
@@ -454,3 +454,49 @@ def test_arrays_of_lambdas(tmp_path: Path) -> None:
     (tmp_path / "p.cpp").write_text(text)
     said = translate([str(tmp_path / "p.cpp")], Options("upm")).report
     assert any(line.startswith("upm: hot: c (main): read in code of classes:") for line in said), said
+
+
+REGIONS = """static double u[9000], w[9000];
+struct Field {
+    double f[9000];
+    void add(int i) { f[i] += i; }
+    void step() {
+#pragma omp parallel for
+        for (int i = 1; i < 8999; i++) f[i] += f[i - 1];
+    }
+};
+static Field fields[2];
+template <class T> void smooth(T *a, T *b) {
+#pragma omp parallel for
+    for (int i = 1; i < 8999; i++) b[i] = a[i - 1] + a[i + 1];
+}
+int main() {
+    for (int t = 0; t < 4; t++) {
+        BODY
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "line"), [("smooth(u, w); smooth(w, u);", 12), ("fields[0].step();", 6), ("", 12)]
+)
+def test_regions_of_classes_and_templates_are_said(tmp_path: Path, body: str, line: int) -> None:
+    """Where nothing else is hot, that is an error; it was said that there is no array."""
+    (tmp_path / "p.cpp").write_text(REGIONS.replace("BODY", body))
+    with pytest.raises(Refused, match=rf"p\.cpp:{line}:\d+: nothing is hot but what .* may use, which"):
+        translate([str(tmp_path / "p.cpp")], Options("upm"))
+
+
+def test_objects_that_classes_may_change_are_hot(tmp_path: Path) -> None:
+    """They were said to be only read."""
+    body = "#pragma omp parallel for\n        for (int i = 0; i < 9000; i++) fields[t % 2].add(i);"
+    (tmp_path / "p.cpp").write_text(REGIONS.replace("BODY", body))
+    result = translate([str(tmp_path / "p.cpp")], Options("upm"))
+    said = result.report
+    assert any(one.startswith("upm: hot: fields (p.cpp): read in main:") for one in said), said
+    assert any(one.startswith("upm: not followed: a parallel construct in the template") for one in said), (
+        said
+    )
+    assert "upmlib_memrefcnt(fields, sizeof fields);" in result.outputs[0].text

@@ -35,6 +35,7 @@ from homing.translate.tree import (
 )
 
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*pragma\b((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
+_PARALLEL = re.compile(r"\s*omp\b[^\n]*?\bparallel\b")
 _RESUMED = re.compile(r"\bco_(?:yield|await|return)\b")
 _WORD = re.compile(r"(?<!\w)[A-Za-z_]\w*")
 _LINE = re.compile(r"^[ \t]*#[ \t]*(?:define[ \t]+(\w+))?((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
@@ -231,6 +232,9 @@ class ClassFile:
 
     def finished(self) -> Apart:
         """All that was noted."""
+        for said in _DIRECTIVE.finditer(self._code):
+            if _PARALLEL.match(said[1]) and (what := self._range(said.start())):
+                self.result.regions.append((*said.span(), what))
         code = _LINE.sub(lambda line: re.sub(r"[^\n]", " ", line[0]), self._code)
         found = [one for one in self._words_in(code, 0, len(code)) if self.result.used or self._range(one[1])]
         for word in _RESUMED.finditer(self._code):

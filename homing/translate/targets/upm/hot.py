@@ -50,8 +50,16 @@ def hot_arrays(program: Program) -> Found:
         for node in walk(routine.body):
             if isinstance(node, Construct) and node.parallel:
                 collector.collect(routine, [node], frozenset(hidden_in(node, routine)), frozenset())
-    collector.join()
     found = Found()
+    scopes = {id(one.parent or one): one.parent or one for one in program.all()}
+    for scope in scopes.values():
+        for begin, end, what in scope.apart.regions if scope.apart is not None else ():
+            collector.unseen(scope, frozenset())
+            place = scope.source.place(begin)
+            found.lines.append(f"upm: not followed: a parallel construct in {what}: {place}")
+            reason = f"nothing is hot but what {what} may use, which is not followed: no calls are inserted"
+            found.unfollowed.append(scope.source.problem(begin, end, reason))
+    collector.join()
     for (where, name), (reason, problem) in sorted(collector.unfollowed.items()):
         found.lines.append(f"upm: not followed: {name} ({where}): {reason}")
         found.unfollowed.append(problem)
@@ -89,12 +97,12 @@ class _Collector:
                 for name in rows.get(reference.name, ()):
                     self._reference(routine, statement, replace(reference, name=name), seen)
             if CLASSES in statement.calls:
-                self._unseen(routine, hidden)
+                self.unseen(routine, hidden)
             for callee in self.program.callees([statement]):
                 if callee.name not in seen:
                     self.collect(callee, callee.body, frozenset(callee.private), seen | {callee.name})
 
-    def _unseen(self, routine: Routine, hidden: frozenset[str]) -> None:
+    def unseen(self, routine: Routine, hidden: frozenset[str]) -> None:
         """C++: which code of classes and lambdas a call runs is not followed, nor what it does to arrays."""
         scope = routine.parent or routine
         for name, begin in scope.apart.words.items() if scope.apart is not None else ():
@@ -154,9 +162,10 @@ class _Collector:
             if identity[0] in seen and _is_each_calls_own(self.program.routines[identity[0]], declaration):
                 continue
             use = self.uses.setdefault(identity, Use(declaration))
-            if reference.access is not Access.WRITE:
+            if reference.access is not Access.WRITE or reference.apart is not None:
                 use.reads.append(place)
-            if reference.access not in (Access.READ, Access.OTHER) or reference.changed:
+            changed = reference.changed or reference.apart is not None  # by classes, which are not followed
+            if reference.access not in (Access.READ, Access.OTHER) or changed:
                 use.writes.append(place)
 
 
