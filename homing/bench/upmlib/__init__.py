@@ -293,15 +293,19 @@ def _found_phases(outcomes: dict[Case, Outcome]) -> str:
         "back takes in an iteration, by the machine's costs, and what it saves",
         "",
     ]
-    lines.append(f"{'':<40} critical     takes       saves  moves")
-    for case, outcome in outcomes.items():
-        if case.placement != "ft":
-            continue
-        for name, critical, price, gain, moves in outcome.found:
-            lines.append(
-                f"{case.program.upper() + ', ' + name:<40} {critical:>8,.0f} {1e3 * price:>7.1f} ms "
-                f"{1e6 * gain:>8.1f} us  {'yes' if moves else 'no':>5}"
-            )
+    shown = [
+        (f"{case.program.upper()}, {name}", critical, price, gain, moves)
+        for case, outcome in outcomes.items()
+        if case.placement == "ft"
+        for name, critical, price, gain, moves in outcome.found
+    ]
+    width = max((len(one[0]) for one in shown), default=0)
+    lines.append(f"{'':<{width}}  critical      takes        saves  moves")
+    for label, critical, price, gain, moves in shown:
+        lines.append(
+            f"{label:<{width}}  {critical:>8,.0f} {1e3 * price:>7.1f} ms {1e6 * gain:>9.1f} us "
+            f"{'yes' if moves else 'no':>6}"
+        )
     return "\n".join(lines)
 
 
