@@ -16,6 +16,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from homing.bench.places import sources_folder
+from homing.bench.programs import COMMON
 from homing.errors import UserError
 from homing.installation import python_path
 
@@ -76,7 +77,7 @@ class Builder:
             changed.write_text(changed_text(source.read_text(), version))
             source = changed
         common = self._apps / "common"
-        for name in ("app", "mark"):
+        for name in COMMON:
             _run(
                 [*self._compiler("gcc"), "-O2", "-g", f"-I{common}", "-c", str(common / f"{name}.c")],
                 folder,
@@ -90,8 +91,7 @@ class Builder:
             *ARCHITECTURE,
             *first,
             str(source),
-            "app.o",
-            "mark.o",
+            *(f"{name}.o" for name in COMMON),
             "-lm",
             "-o",
             str(target),

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 
 from homing.errors import UserError
 
+#: Files of apps/common/ that every program in C or Fortran is built with.
+COMMON = ("app", "mark", "place")
+
 
 @dataclass(frozen=True)
 class Output:

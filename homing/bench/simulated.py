@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from homing.bench.places import kept_folder, sources_folder
+from homing.bench.programs import COMMON
 from homing.errors import UserError
 from homing.installation import find_callbacks, python_path
 from homing.run_end import Request
@@ -20,7 +21,7 @@ from homing.simulate import machines, places
 from homing.simulate.description import Wishes
 from homing.simulate.on_machine import find_simulator, simulate
 
-_COMMON = ("apps/common/app.c", "apps/common/mark.c", "apps/common/place.c", "apps/common/upmlib.c")
+_COMMON = tuple(f"apps/common/{name}.c" for name in (*COMMON, "upmlib"))
 SOURCES = {
     "jacobi": (*_COMMON, "apps/jacobi/jacobi.c"),
     "cg": (

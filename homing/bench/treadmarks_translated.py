@@ -17,7 +17,7 @@ from typing import Any
 from homing.bench.chapman_programs import ARCHITECTURE, FLAGS
 from homing.bench.chapman_runs import quiet_environment
 from homing.bench.places import sources_folder
-from homing.bench.programs import execute
+from homing.bench.programs import COMMON, execute
 from homing.errors import UserError
 from homing.installation import python_path
 
@@ -37,9 +37,7 @@ def build(code: str, folder: Path, flags: Sequence[str] = (*FLAGS, *ARCHITECTURE
     ours = [
         *memory,
         apps / "dsm" / "ranks" / "ranks.c",
-        apps / "common" / "app.c",
-        apps / "common" / "mark.c",
-        apps / "common" / "place.c",
+        *(apps / "common" / f"{name}.c" for name in COMMON),
     ]
     target = folder / f"{code}-translated"
     command = ["gcc", *flags, "-DHOMING_MPI", f"-I{apps / 'dsm' / 'ranks'}"]

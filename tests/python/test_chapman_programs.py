@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from homing.bench.programs import COMMON
 from tests.python.test_apps import ROOT, built_by, program, result, results, run
 
 SOURCES = ROOT / "apps" / "chapman"
@@ -88,13 +89,13 @@ def build(folder: Path, source: Path, *flags: str) -> Path:
         "-O1",
         "-c",
         f"-I{common}",
-        *(str(common / f"{name}.c") for name in ("app", "mark", "place")),
+        *(str(common / f"{name}.c") for name in COMMON),
     ]
     subprocess.run(
         [*first, *(flag for flag in flags if "check" not in flag)], check=True, cwd=folder, timeout=100
     )
     sources = [str(common / "app.f90")] if fortran else [f"-I{common}"]
-    objects = ["app.o", "mark.o", "place.o", "-lm", "-o", str(target)]
+    objects = [*(f"{name}.o" for name in COMMON), "-lm", "-o", str(target)]
     subprocess.run(
         [compiler, "-O1", "-fopenmp", *flags, *sources, str(source), *objects],
         check=True,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from homing.bench.programs import COMMON
 from homing.translate.translation import Options, Result, translate
 from tests.rotation import EVERYTHING
 
@@ -121,7 +122,7 @@ def _runtime() -> Path:
     run_command(["gcc", *strict, "-std=c11", "-c", "homing_parts.c"], folder)
     run_command(["gfortran", *strict, "-std=f2018", "-c", "homing_parts.f90", "-o", "module.o"], folder)
     run_command(["gfortran", "-O1", "-c", "app.f90", "-o", "app_module.o"], folder)
-    for name in ("app", "mark"):
+    for name in COMMON:
         run_command(["gcc", "-O1", "-c", str(APPS / "common" / f"{name}.c")], folder)
     return folder
 
@@ -167,12 +168,13 @@ class Workshop:
 
     def compile(self, source: Path, folder: Path, more: Sequence[str | Path], mpi: bool = False) -> Path:
         target = folder / "program"
+        common = [f"../{name}.o" for name in COMMON]
         if source.suffix == ".c":
             compiler = "mpicc" if mpi else "gcc"
-            objects = ["../app.o", "../mark.o"]
+            objects = common
         else:
             compiler = "mpifort" if mpi else "gfortran"
-            objects = ["../app_module.o", "../app.o", "../mark.o"]
+            objects = ["../app_module.o", *common]
         includes = ["-I..", f"-I{APPS / 'common'}", f"-I{TREE / 'include'}"]
         command = [compiler, *FLAGS[source.suffix], *includes, source, *more, *objects, "-o", target, "-lm"]
         run_command([str(word) for word in command], folder)

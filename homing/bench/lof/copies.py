@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from homing.bench.places import sources_folder
+from homing.bench.programs import COMMON
 from homing.errors import UserError
 from homing.installation import python_path
 
@@ -65,7 +66,7 @@ def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) ->
     run([*translate, "-o", str(translated)], made)
     objects = []
     for path in (
-        *(apps / "common" / f"{name}.c" for name in ("app", "mark", "matrix_market")),
+        *(apps / "common" / f"{name}.c" for name in (*COMMON, "matrix_market")),
         translated / "homing_parts.c",
     ):
         run([c_compiler, *FLAGS, f"-I{apps / 'common'}", "-c", str(path)], made)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from homing.bench.lof.copies import FLAGS, is_newer, run
 from homing.bench.places import sources_folder
+from homing.bench.programs import COMMON
 from homing.errors import UserError
 
 #: Behind the name of the program as it is: areas computed from vertices where they are needed.
@@ -148,7 +149,7 @@ def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) ->
         text = (apps / "lof" / "euler_multigrid.f90").read_text()
         (made / "euler_multigrid.f90").write_text(multigrid(text, bare, wide))
         objects = []
-        for name in ("app", "mark"):
+        for name in COMMON:
             source = str(apps / "common" / f"{name}.c")
             run([c_compiler, *FLAGS, f"-I{apps / 'common'}", "-c", source], made)
             objects.append(f"{name}.o")
