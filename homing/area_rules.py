@@ -32,7 +32,7 @@ _MOST_CONDITIONS = 32
 _MOST_NAMES = 12
 _LINE = pattern(r"\(([^()\s]+:\d+)\)")
 _NOT_THE_PROGRAMS = pattern(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
-_FORTRAN = pattern(r"\.(f|for|ftn|f77|f90|f95|f03|f08|f18)$", re.IGNORECASE)
+_FORTRAN = pattern(r"(?i)\.(f|for|ftn|f77|f90|f95|f03|f08|f18)$")
 
 
 def split_rules(text: str) -> list[str]:

@@ -7,11 +7,12 @@ command's (launch.py), so that these come to the main thread, once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from homing import launch
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
 else:

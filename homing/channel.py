@@ -7,18 +7,19 @@ all of it is bounded.
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import os
-import resource
 import struct
 import time
-from collections.abc import Iterator
-from typing import Any
 
+from homing.light import contextmanager, suppress
 from homing.record_format import PIECE_BYTES, printable
 from homing.values import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 VARIABLE = "HOMING_CHANNEL"
 
@@ -92,6 +93,8 @@ class Channel:
     def make(cls, pattern: str) -> Channel | None:
         """For a run whose HOMING_RECORD is `pattern` (empty: none). None where the system has no such
         memory, or the limit on file sizes leaves no room for it."""
+        import fcntl
+
         try:
             descriptor = _memory()
         except OSError:
@@ -120,7 +123,7 @@ class Channel:
             return None
         return cls(descriptor, token, pieces)
 
-    @contextlib.contextmanager
+    @contextmanager
     def lent(self) -> Iterator[str]:
         """While a program is started: the value of HOMING_CHANNEL, and a descriptor that it inherits."""
         number = _inheritable(self._descriptor)
@@ -195,6 +198,8 @@ def _memory() -> int:
         descriptor = os.memfd_create("homing-channel", flags)
     if descriptor > 2:
         return descriptor
+    import fcntl
+
     # Standard streams that the user has closed stay closed.
     above = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
     os.close(descriptor)
@@ -204,13 +209,15 @@ def _memory() -> int:
 def _size(descriptor: int) -> int:
     """Give the memory its size, once and for all: the number of pieces. It takes memory where it is used
     only. OSError where the limit on file sizes, which holds for this, too, leaves no room for the head."""
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     wanted = _HEAD_BYTES + _MOST_PIECES * PIECE_BYTES
     most = soft
     if soft != resource.RLIM_INFINITY and soft < wanted:
         # Ours for a moment; the program has the limit that its user set.
         for limits in ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), (hard, hard)):
-            with contextlib.suppress(OSError, ValueError):
+            with suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_FSIZE, limits)
                 most = limits[0]
                 break
@@ -239,9 +246,12 @@ def _folder(pattern: str) -> tuple[int, int]:
 def _inheritable(descriptor: int) -> int:
     """A copy that programs inherit, under a number that none of them would get from open(): the first one
     beyond the soft limit where that can be had, else the last one below it."""
+    import fcntl
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 2 < soft < _HIGHEST:
-        with contextlib.suppress(OSError, ValueError):
+        with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft + 1, max(hard, soft + 1)))
             try:
                 return fcntl.fcntl(descriptor, fcntl.F_DUPFD, soft)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
 
 from homing.errors import UserError
+from homing.late import re
 from homing.launchers import task
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: Variables by which users bind OpenMP threads; any of them set means that the user has decided.
 BINDING_VARIABLES = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import stat
-from contextlib import suppress
-from typing import BinaryIO
 
 from homing.errors import UserError, os_reason
 from homing.late import pattern
+from homing.light import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 #: Files that describe something: machines, costs, flags.
 MOST_DESCRIPTION = 16 << 20
@@ -93,6 +95,8 @@ def _no_memory(path: str | os.PathLike[str]) -> str:
     with suppress(OSError):
         if size := os.stat(path).st_size:
             text += f" ({_show(size)})"
+    import resource  # no summary needs it
+
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return text if limit == resource.RLIM_INFINITY else f"{text}: ulimit -v allows {limit // 1024} KiB"
 

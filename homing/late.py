@@ -1,27 +1,40 @@
-"""Patterns that are compiled when they are first used: a summary imports many and uses few."""
+"""Regular expressions for what every summary imports: the module `re`, imported when something of it is first
+used, and patterns that are compiled then. A summary imports many and uses few."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
+
     pattern = re.compile
 else:
 
-    class pattern:
-        """re.compile() of the same words, later."""
+    class _Module:
+        """The module, but for when it is imported."""
 
-        def __init__(self, text, flags=0):
-            self._words = text, flags
+        def __getattr__(self, name):
+            import re
+
+            value = getattr(re, name)
+            setattr(self, name, value)  # the next time it is found without this
+            return value
+
+    re = _Module()
+
+    class pattern:
+        """re.compile() of the same words, later. Flags stand in the pattern, as (?i)."""
+
+        def __init__(self, text):
+            self._text = text
 
         def __getattr__(self, name):
             if name.startswith("__"):
                 raise AttributeError(name)
-            self._compiled = compiled = re.compile(*self._words)
+            self._compiled = compiled = re.compile(self._text)
             for one in ("search", "match", "fullmatch", "finditer", "findall", "sub", "split"):
                 setattr(self, one, getattr(compiled, one))
             return getattr(compiled, name)
 
 
-__all__ = ["pattern"]
+__all__ = ["pattern", "re"]

@@ -4,8 +4,8 @@ summary needs nothing of it, and looking for it is a quarter of the start."""
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 

@@ -8,18 +8,19 @@ ends the launcher by the same one.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import resource
-import signal
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from types import FrameType
-from typing import NoReturn
 
 from homing.errors import UserError, os_reason
+from homing.light import contextmanager, signal, suppress
 from homing.values import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import FrameType
+    from typing import NoReturn
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
@@ -144,7 +145,7 @@ class _PassOn:
             _send(child, number)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _on_cpus(cpus: set[int] | None) -> Iterator[None]:
     """What is started here may use these CPUs."""
     before = os.sched_getaffinity(0)
@@ -168,7 +169,7 @@ class PutOff:
 _waiting: PutOff | None = None
 
 
-@contextlib.contextmanager
+@contextmanager
 def put_off() -> Iterator[PutOff]:
     """Around a run and what follows it: what was seen is worth more than to end at once. The first signal
     that would end this process waits (run_child starts nothing after it, and passes on those that come
@@ -195,7 +196,7 @@ def put_off() -> Iterator[PutOff]:
             signal.signal(number, handler)
 
 
-@contextlib.contextmanager
+@contextmanager
 def held_back() -> Iterator[None]:
     """Threads that are started here hold back the signals that are a command's."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
@@ -248,7 +249,7 @@ def _wait(child: int, waited: set[signal.Signals]) -> int:
 
 def _send(child: int, number: int) -> None:
     # It may just have ended, or have become another user's (sudo): then there is nothing we may do.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with suppress(ProcessLookupError, PermissionError):
         os.kill(child, number)
 
 
@@ -275,8 +276,12 @@ def exit_status(status: int) -> int:
 def signal_name(status: int) -> str:
     """The signal that ended a command of this exit status ("SIGINT" for 130), as a shell tells it of its own
     commands, too; empty where none did."""
+    if status <= 128:
+        return ""
+    from signal import Signals
+
     try:
-        return signal.Signals(status - 128).name if status > 128 else ""
+        return Signals(status - 128).name
     except ValueError:
         return ""
 
@@ -296,6 +301,8 @@ def end_like(status: int) -> NoReturn:
 
 def _no_core() -> None:
     """Both ways in which Linux writes cores: files obey the limit, a pipe in core_pattern only `dumpable`."""
+    import resource
+
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
     try:

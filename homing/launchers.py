@@ -4,14 +4,17 @@ rule and the names are in homing/launchers.toml; src/record/rank.cpp reads the s
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Mapping
-from functools import cache
-from typing import Any
 
 from homing.integers import decimal
+from homing.late import re
+from homing.light import cache
 from homing.values import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launchers.toml")
 _MOST = 2**31 - 1

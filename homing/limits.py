@@ -3,10 +3,12 @@ sources made to be hard."""
 
 from __future__ import annotations
 
-import contextlib
-import signal
-from collections.abc import Iterator
-from typing import Any
+from homing.light import contextmanager, signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 #: Readers that catch everything get the exception again after so many seconds of the same time.
 _AGAIN_SECONDS = 1.0
@@ -16,7 +18,7 @@ class TimeUp(BaseException):
     """The work took too long. Not an Exception: readers catch those where input is damaged, and go on."""
 
 
-@contextlib.contextmanager
+@contextmanager
 def time_limit(work: float, wall: float | None = None) -> Iterator[None]:
     """TimeUp in the block after so many seconds of processor time (`work`), or of time that passes (`wall`,
     where the user's patience counts). A verdict on the input rests on `work` alone: on a busy machine what
@@ -30,7 +32,7 @@ def time_limit(work: float, wall: float | None = None) -> Iterator[None]:
             yield
 
 
-@contextlib.contextmanager
+@contextmanager
 def _limit(timer: int, number: signal.Signals, seconds: float) -> Iterator[None]:
     import threading  # no summary needs it
 

@@ -10,15 +10,18 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TextIO
 
 from homing.errors import UserError, os_reason
 from homing.files import open_regular
 from homing.late import pattern
+from homing.light import contextmanager, suppress
 from homing.streams import OutputError
 from homing.values import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import TextIO
 
 #: Where a file is asked for.
 STANDARD_OUTPUT = "-"

@@ -19,15 +19,17 @@ The folder: HOMING_CACHE, else `homing` below XDG_CACHE_HOME or ~/.cache.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import errno
-import functools
 import os
 import stat
 import sys
-from collections.abc import Callable
 
 from homing.errors import UserError, os_reason
+from homing.light import cache, suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: More links on the way to a folder are a loop (the kernel's own limit, path_resolution(7)).
 _MOST_LINKS = 40
@@ -141,7 +143,7 @@ def _others_write(there: os.stat_result) -> bool:
     return bool(there.st_mode & stat.S_IWGRP) and not _private_group(there.st_gid, there.st_uid)
 
 
-@functools.cache
+@cache
 def _private_group(group: int, user: int) -> bool:
     """A group named after the user, whose only member is the user."""
     import grp
@@ -179,7 +181,7 @@ def make_private(folder: str) -> None:
         if not os.path.isdir(parent):
             make_private(parent)
         # Somebody who is faster is looked at again below.
-        with contextlib.suppress(FileExistsError):
+        with suppress(FileExistsError):
             os.mkdir(folder, 0o700)
     except OSError as error:
         raise CacheError(f"{folder}: {os_reason(error)}") from error
@@ -300,11 +302,11 @@ class Cache:
 
                 shutil.rmtree(aside, ignore_errors=True)
             else:
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     os.unlink(aside)
 
 
-@functools.cache
+@cache
 def _temporary_folder() -> str:
     """A folder of this process, removed at its end."""
     import shutil

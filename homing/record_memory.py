@@ -4,10 +4,9 @@ touched them."""
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from typing import Any
 
 from homing.arrays import NDArray, np
+from homing.light import cached_property
 from homing.record_rows import (
     AREA_KINDS,
     Area,
@@ -18,6 +17,10 @@ from homing.record_rows import (
     Thread,
 )
 from homing.record_tables import RecordTables, finite
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: More nodes are damage, not machines: Linux has 1,024 at the most (MAX_NUMNODES).
 _MOST_NODES = 1024

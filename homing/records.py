@@ -7,12 +7,11 @@ as "?".
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from functools import cached_property
-from typing import Any
 
 from homing.arrays import NDArray, np
+from homing.late import re
+from homing.light import cached_property
 from homing.record_file import DAMAGE, parse_file, read_bytes
 from homing.record_format import RecordError, printable, shown
 from homing.record_memory import MemoryRecord
@@ -41,6 +40,10 @@ from homing.record_rows import (
     Unwatched,
 )
 from homing.record_tables import finite, fraction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: Sums beyond this are damage; those of a sample are exact but for rounding.
 _MOST_SUM = 1e60

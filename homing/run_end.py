@@ -3,20 +3,21 @@ lines: the native launcher starts Python for this alone (homing/run_finish.py)."
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
 
 from homing import environment, launch
 from homing.errors import UserError, unexpected
 from homing.launchers import task
+from homing.light import contextmanager, suppress
 from homing.run_files import Records, is_memory_file, save
 from homing.values import dataclass, field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
     from homing.channel import Report
     from homing.records import Record
     from homing.report.results import Results
@@ -126,6 +127,8 @@ def _tell_records(kept: list[str], ended: Ended) -> None:
     """What only the launcher knows goes into the records: the signal that ended the run, a guest's counts."""
     counts = {}
     if ended.counts is not None:
+        import json
+
         from homing.records import LAB_COUNTS
 
         counts[LAB_COUNTS] = json.dumps(ended.counts, separators=(",", ":"))

@@ -3,20 +3,21 @@ its processes wrote."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import glob
 import os
-import re
-import resource
 import stat
-from collections.abc import Iterator
 
 from homing import environment
 from homing.channel import FILE, VARIABLE, Channel, Report, Slot
 from homing.errors import UserError, os_reason
+from homing.late import re
+from homing.light import contextmanager, suppress
 from homing.outputs import STANDARD_OUTPUT, absolute, check_folder
 from homing.record_format import MAGIC
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: What a record takes before its first row is written (src/record/record.cpp: piece_bytes).
 _RECORD_BYTES = 1 << 20
@@ -80,6 +81,8 @@ def why_kept(path: str) -> str:
 
 def no_room(folder: str) -> str:
     """Why the library will not be able to write a record in this folder; empty where it will."""
+    import resource
+
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if limit != resource.RLIM_INFINITY and limit < _RECORD_BYTES:
         return f"ulimit -f allows {limit // 1024} KiB, a record needs {_RECORD_BYTES // 1024} KiB"
@@ -97,12 +100,54 @@ def find_records(pattern: str) -> list[str]:
     """The files that the processes may have written, in the order of their names. A launcher that is one of
     several MPI ranks looks for its own rank's files only."""
     rank = environment.job_rank(os.environ) if "%r" in pattern else None
-    parts = re.split("(%[pr%])", pattern)
-    digits = {"%p": "[0-9]+", "%r": "[0-9]+" if rank is None else str(rank), "%%": "%"}
-    exact = re.compile("".join(digits.get(part, re.escape(part)) for part in parts))
-    wild = {"%p": "[0-9]*", "%r": "[0-9]*", "%%": "%"}
-    found = glob.glob("".join(wild.get(part, glob.escape(part)) for part in parts))
-    return sorted(path for path in found if exact.fullmatch(path))
+    known = {"%%": "%"} if rank is None else {"%%": "%", "%r": str(rank)}
+    paths = [""]
+    for at, component in enumerate(pattern.split("/") if pattern else []):
+        parts = _parts(component, known)
+        begin = "/" if at else ""
+        if all(part is not None for part in parts):
+            paths = [path + begin + "".join(map(str, parts)) for path in paths]
+        else:
+            paths = [
+                f"{path}{begin}{name}"
+                for path in paths
+                for name in _names(path + begin)
+                if _fits(name, parts)
+            ]
+    return sorted(path for path in paths if os.path.lexists(path))
+
+
+def _parts(pattern: str, known: dict[str, str]) -> list[str | None]:
+    """The parts of a name: texts, and None for a number that may be any."""
+    first, *others = pattern.replace("%%", "%\0").split("%")
+    parts: list[str | None] = [first]
+    for other in others:
+        sign = "%" + ("%" if other[:1] == "\0" else other[:1])
+        if sign in known:
+            parts += [known[sign] + other[1:]]
+        elif sign in ("%p", "%r"):
+            parts += [None, other[1:]]
+        else:
+            parts += ["%" + other]
+    return parts
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder or ".")
+    except OSError:
+        return []
+
+
+def _fits(name: str, parts: list[str | None]) -> bool:
+    """Is this a name of these parts?"""
+    if not parts:
+        return not name
+    first, rest = parts[0], parts[1:]
+    if first is not None:
+        return name.startswith(first) and _fits(name[len(first) :], rest)
+    digits = len(name) - len(name.lstrip("0123456789"))
+    return any(_fits(name[end:], rest) for end in range(1, digits + 1))
 
 
 class Records:
@@ -139,13 +184,15 @@ class Records:
     def _chosen(self) -> bool:
         return chooses_process(self.name)
 
-    @contextlib.contextmanager
+    @contextmanager
     def lent(self, variables: dict[str, str]) -> Iterator[None]:
         """While a program is started: what it needs of the records is in its variables."""
         variables["HOMING_RECORD"] = self.pattern
         variables.pop(VARIABLE, None)  # another launcher's, which started this one
-        with contextlib.ExitStack() as stack:
-            with contextlib.suppress(OSError):
+        from contextlib import ExitStack
+
+        with ExitStack() as stack:
+            with suppress(OSError):
                 if self._channel is not None:
                     variables[VARIABLE] = stack.enter_context(self._channel.lent())
             yield
@@ -172,7 +219,7 @@ class Records:
                 records.append(self._at_its_place(path))
             else:  # the mark of a library that found no room for a record
                 marks += 1
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     os.unlink(path)
         lost: list[str] = []
         if self._channel is not None:

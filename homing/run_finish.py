@@ -3,23 +3,25 @@ of the run was at work, or where a file is asked for. What it did itself, it tel
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import sys
-from typing import Any
 
 from homing import late_site, launch, temporary
 from homing.channel import Channel
+from homing.light import loads, signal
 from homing.run_end import Ended, Request, finish
 from homing.run_files import Records
 from homing.streams import guarded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def _state(descriptor: int) -> dict[str, Any]:
     with open(descriptor, "rb") as file:
         file.seek(0)
-        state: dict[str, Any] = json.loads(file.read())
+        state: dict[str, Any] = loads(file.read())
     return state
 
 
@@ -39,7 +41,9 @@ def main() -> None:
                 _finish(state, status)
         except launch.Interrupted as error:
             # As homing.run says it.
-            print(f"homing run: interrupted ({signal.Signals(error.signal_number).name})", file=sys.stderr)
+            print(
+                f"homing run: interrupted ({launch.signal_name(128 + error.signal_number)})", file=sys.stderr
+            )
             status = error.signal_number
         finally:
             temporary.remove_folder(state["folder"], state["lock"])

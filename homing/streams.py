@@ -6,16 +6,18 @@ on stdout was asked for: where it cannot be printed, that is the user's error me
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
-import signal
 import sys
-from collections.abc import Iterator
-from typing import Any, TextIO, cast
 
 from homing.errors import UserError, os_reason
+from homing.light import contextmanager, signal, suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, TextIO
 
 #: A shell's status for a command that a missing reader ended.
 READER_GONE = 128 + signal.SIGPIPE
@@ -78,14 +80,14 @@ def _put_away(stream: _Stream) -> None:
     """Python writes what is left when it ends, and would change the exit status where it cannot."""
     if not stream.failed:
         return
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
         stream.stream.flush()
 
 
-@contextlib.contextmanager
+@contextmanager
 def guarded() -> Iterator[None]:
     """sys.stdout and sys.stderr as the head of this file says, inside the block. Its last act must be to
     flush sys.stdout, so that it can still say what could not be printed."""
@@ -93,7 +95,7 @@ def guarded() -> Iterator[None]:
     # Python has None for what was closed; the lower number first, as open() gives them out.
     output = _Output(sys.stdout or _closed(os.O_RDONLY))
     said = _Stream(sys.stderr or _closed(os.O_WRONLY))
-    sys.stdout, sys.stderr = cast(TextIO, output), cast(TextIO, said)
+    sys.stdout, sys.stderr = output, said
     try:
         yield
     finally:

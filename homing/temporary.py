@@ -7,18 +7,17 @@ lock that nobody holds means an owner that is dead. It may hold a note for whoev
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
-import re
 import stat
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from homing.late import re
+from homing.light import suppress
 from homing.values import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _LOCK = "lock"
@@ -30,7 +29,7 @@ _OLD_SECONDS = 60.0
 
 
 def _remove(path: str | Path) -> None:
-    with contextlib.suppress(OSError):  # a folder with files only, as most are
+    with suppress(OSError):  # a folder with files only, as most are
         for entry in os.scandir(path):
             os.unlink(entry)
         os.rmdir(path)
@@ -63,6 +62,7 @@ class Folder:
 def make_folder(prefix: str, longest: int | None = None) -> Folder:
     """A new folder whose name begins with `prefix`; in /tmp where its path would be longer than `longest`.
     OSError where none can be made."""
+    import fcntl
     import tempfile
     from pathlib import Path
 
@@ -90,10 +90,12 @@ def _base(prefix: str, longest: int | None) -> Path:
 def abandoned(prefix: str, longest: int | None = None) -> Iterator[tuple[Path, bytes]]:
     """Our user's folders whose owners are gone, with their notes. Each is locked while the caller looks at
     it, so that nobody else does; it may be removed."""
-    with contextlib.suppress(OSError):
+    import fcntl
+
+    with suppress(OSError):
         for path in _base(prefix, longest).glob(f"{prefix}*"):
             # Another's folder, or one that somebody else removes at this moment, is not our affair.
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 lock = _lock_of(path, prefix)
                 if lock is None:
                     continue
@@ -118,7 +120,7 @@ def _lock_of(path: Path, prefix: str) -> int | None:
         return os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         if time.time() - status.st_mtime > _OLD_SECONDS:
-            with contextlib.suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):
                 os.unlink(path / "new")
             os.rmdir(path)
         return None
@@ -139,7 +141,7 @@ def is_used(*marks: bytes) -> bool:
         if not process.name.isdigit() or int(process.name) == os.getpid():
             continue
         for file in ("environ", "maps"):
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 text = (process / file).read_bytes()
                 if any(mark in text for mark in marks if mark):
                     return True

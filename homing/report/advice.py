@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
-from homing.late import pattern
+from homing.late import pattern, re
 from homing.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: How the library's reasons begin where nothing observes, from the start or from some moment on.
 _NO_SOURCE = "no source of references works here"

@@ -4,7 +4,6 @@ one."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 
 from homing.record_rows import Ownership, Placement
 from homing.records import Record
@@ -14,6 +13,10 @@ from homing.report.lines import Table, Text
 from homing.report.remote import LEAST_SAMPLES, Estimate, Share
 from homing.report.results import AreaResult, most_alive
 from homing.report.words import cut, number, percent, size, some
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 #: More areas than these are one line at the end of the table.
 MOST_AREAS = 12

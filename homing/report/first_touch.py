@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from bisect import bisect_left
-from collections.abc import Iterable
 
 from homing.record_rows import Area
 from homing.records import Record
@@ -13,6 +12,10 @@ from homing.report.libraries import is_header, is_library
 from homing.report.sources import Frame, Sources
 from homing.report.symbols import readable_symbol
 from homing.values import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _COLUMNS = ("object", "offset", "symbol", "begin", "end", "thread", "node", "samples", "faults", "time")
 #: Memory of which more than this was found on one node was first touched by one thread.

@@ -5,8 +5,6 @@ It names a loop only where the source shows one (touch_site.py); else it says wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from homing.report.advised import LEAST_GAIN, LITTLE, SURE, Advice, Gain
 from homing.report.first_touch import ON_ONE_NODE, FirstTouch
 from homing.report.results import AreaResult, ProcessResult
@@ -23,6 +21,10 @@ from homing.report.touch_site import (
     site,
 )
 from homing.report.words import number, percents, size, some
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 #: Where the best pages still leave so much of an array's remote share, no thread owns them for good: its
 #: first touch is not what is wrong (dynamic schedules, tasks).

@@ -4,15 +4,14 @@ where its object's identity (docs/record.md) is that of the record."""
 
 from __future__ import annotations
 
-import binascii
-import json
-from typing import TYPE_CHECKING
-
+from homing.channel import fnv_hash
+from homing.light import loads
 from homing.paths import Cache
 from homing.record_format import printable
 from homing.report import statements
 from homing.values import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from homing.records import Record
 
@@ -39,12 +38,12 @@ class KnownNames:
     def of(cls, record: Record) -> KnownNames:
         """What is kept for this record's objects."""
         cache = Cache("names", quiet=True)
-        name = f"{binascii.crc32(record.program.encode('utf-8', 'replace')):08x}.json"
+        name = f"{fnv_hash(record.program.encode('utf-8', 'replace')):016x}.json"
         identities = {path: one for path, one in record.objects.items() if one}
         found: Found = {}
         parsed: dict[tuple[str, str], list[str]] = {}
         try:
-            version, objects, entries, lists = json.loads(cache.read(name) or b"[0, {}, [], []]")
+            version, objects, entries, lists = loads(cache.read(name) or b"[0, {}, [], []]")
             if version == _VERSION:
                 same = {path for path, one in objects.items() if identities.get(path) == one}
                 found = {(path, what, at): text for path, what, at, text in entries if path in same}
@@ -66,4 +65,6 @@ class KnownNames:
         both = list({**new, **self.found}.items())[:_MOST]
         lists = [[*key, names] for key, names in list(statements.parsed.items())[:_MOST]]
         data = [_VERSION, self.identities, [[*key, text] for key, text in both], lists]
+        import json  # most summaries write none
+
         self.cache.write(self.name, json.dumps(data, separators=(",", ":")).encode())

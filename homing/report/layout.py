@@ -3,10 +3,12 @@ record of a few lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from homing.report.lines import Table, Text, cell_len
 from homing.values import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 #: Between columns.
 _GAP = 2

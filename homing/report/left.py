@@ -7,13 +7,16 @@ last decision about an area counts (src/engine/iterative.cpp).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
 
 from homing.record_rows import Area, Move, Refusal
 from homing.records import Record
 from homing.report.remote import Estimate, estimate
 from homing.report.words import duration, number, percents, refused_words, size
 from homing.values import dataclass, field, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 #: A smaller share of an area's pages, or of the references to it, is left by chance.
 SMALL = 0.05

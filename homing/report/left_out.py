@@ -4,12 +4,12 @@ the library's own name, which tells the instruction that allocated it."""
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from homing.late import pattern
 from homing.record_rows import Area
 from homing.records import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from homing.report.names import Namer
 
@@ -21,7 +21,7 @@ def left_out_names(record: Record, namer: Namer) -> dict[str, str]:
     paths = {os.path.basename(path): path for path in (*record.objects, record.program)}
     blocks: dict[str, tuple[str, Area]] = {}
     for what in dict.fromkeys(one.what for one in record.unwatched):
-        found = _HEAP.search(what)
+        found = _HEAP.search(what) if "heap@" in what else None
         if found is not None and found[1] in paths:
             origin = ((paths[found[1]], int(found[2], 16)),)
             number = len(blocks)

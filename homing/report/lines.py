@@ -4,11 +4,13 @@ summary takes to print."""
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Mapping
-from typing import TextIO
 
 from homing.values import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import TextIO
 
 #: ANSI's numbers for the words of a style.
 _CODES = {"bold": "1", "dim": "2", "yellow": "33"}
@@ -103,8 +105,7 @@ def folded(text: Text, width: int) -> list[Text]:
             found.append(line)
             continue
         begin = at = cells = 0
-        for word in re.finditer(r"\s*\S+\s*|\s+", line.plain):
-            whole = word[0]
+        for whole in _words(line.plain):
             bare = cell_len(whole.rstrip())
             if cells and cells + bare > width:
                 found.append(line.cut(begin, at))
@@ -118,6 +119,18 @@ def folded(text: Text, width: int) -> list[Text]:
                 cells += size
         found.append(line.cut(begin, at))
     return [_without_end(one) for one in found]
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words of a text with the spaces behind them, the first one also with those before it."""
+    spaces = [letter.isspace() for letter in text]
+    begin = 0
+    while begin < len(text):
+        first = spaces.index(False, begin) if False in spaces[begin:] else len(text)
+        last = spaces.index(True, first) if True in spaces[first:] else len(text)
+        end = spaces.index(False, last) if False in spaces[last:] else len(text)
+        yield text[begin:end]
+        begin = end
 
 
 def _without_end(line: Text) -> Text:

@@ -12,7 +12,6 @@ and a remark how to get more.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
 
 from homing.record_rows import Area
 from homing.records import Record
@@ -23,6 +22,10 @@ from homing.report.statements import is_constructors, last_component, variables
 from homing.report.symbols import shortened
 from homing.report.words import cut
 from homing.values import dataclass, field, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 #: Blocks of one statement that come from more callers than these are one area: a tree, say, that calls
 #: itself.

@@ -3,26 +3,27 @@ directives are matched; where macros hide them, too little is found."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
-from homing.late import pattern
+from homing.late import pattern, re
 from homing.values import dataclass
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 #: Comments, texts and letters of C; letters are short, for `'` also stands within numbers.
-_NO_CODE = pattern(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\[^\n]{1,8}?|[^'\\\n])'""", re.DOTALL)
-_PREPROCESSOR = pattern(r"^[ \t]*#(?!\s*pragma\s+omp)(?:\\\n|[^\n])*", re.MULTILINE)
+_NO_CODE = pattern(r"""(?s)//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\[^\n]{1,8}?|[^'\\\n])'""")
+_PREPROCESSOR = pattern(r"(?m)^[ \t]*#(?!\s*pragma\s+omp)(?:\\\n|[^\n])*")
 _PRAGMA = pattern(r"#\s*pragma\s+omp\b((?:\\\n|[^\n])*)")
 _FOR = pattern(r"\bfor\s*\(")
 _SET = pattern(r"([A-Za-z_]\w*)\s*(?:[-+*/]?=|\+\+|--|:(?!:))|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 #: Constructs that share work out among threads.
-_SHARING = re.compile(r"\b(for|do|loop|distribute|sections|workshare|taskloop)\b")
+_SHARING = pattern(r"\b(for|do|loop|distribute|sections|workshare|taskloop)\b")
 #: Constructs of Fortran that end with a directive of their own.
 _CONSTRUCTS = ("workshare", "sections", "single", "master", "masked", "critical", "task", "ordered", "target")
 _DO = pattern(r"(?:\w+\s*:\s*)?do\b\s*(\d+)?\s*,?\s*(?:(\w+)\s*=(?!=))?")
 _END_DO = pattern(r"(?:\d+\s+)?end\s*do\b")
 _PROCEDURE = pattern(r"[^'\"!]*\b(?:subroutine|function|program|module)\s+\w+|contains\b|end\s*$")
-_SENTINEL = pattern(r"\s*[!cC*]\$omp&?\s*(.*)", re.IGNORECASE)
+_SENTINEL = pattern(r"(?i)\s*[!cC*]\$omp&?\s*(.*)")
 
 
 @dataclass(frozen=True)

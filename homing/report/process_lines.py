@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from homing.late import pattern
 from homing.record_rows import PlaceDistribution
@@ -17,6 +15,11 @@ from homing.report.renamed import renamed, same_memory
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.waiting import Waiting, waiting
 from homing.report.words import cut, duration, number, percent, size, some
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
 #: Where `homing run` keeps what it measured (homing/costs.py).
 _MEASURED = pattern(r"/homing/costs-[0-9a-f]{16}\.toml$")
@@ -100,7 +103,7 @@ def _costs(record: Record) -> str:
     """What the guard reckons with, and how it is known."""
     origin = record.facts["costs"]
     stated = origin.removeprefix("stated in ")
-    if stated != origin and _MEASURED.search(stated):
+    if stated != origin and "/homing/costs-" in stated and _MEASURED.search(stated):
         origin = f"measured on this machine ({stated})"
     costs = stated_costs(record)
     if not costs.keys() >= {"local_ns", "remote_ns", "move_call_us", "move_page_us"}:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from homing.record_rows import Region
 from homing.records import Record
 from homing.report.symbols import readable_symbol
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from homing.report.names import Namer
 

@@ -27,11 +27,14 @@ than Kish's. In simulated programs the interval holds the truth in 95 % of the r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 from homing.record_rows import AreaSample, EndSums
 from homing.report.words import percent
 from homing.values import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 #: Of the intervals, so many hold the truth.
 CONFIDENCE = 0.95

@@ -3,9 +3,6 @@ file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
 from homing.record_format import RecordError
 from homing.record_rows import (
     AT_END,
@@ -29,7 +26,11 @@ from homing.report.remote import Estimate, estimate
 from homing.report.renamed import renamed
 from homing.values import dataclass, field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
     from homing.record_additions import Found
     from homing.report.names import AreaName, Namer
 

@@ -3,13 +3,11 @@ the run), else what the debug information of the same build says. What is of ano
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from homing.files import open_regular
+from homing.light import loads
 from homing.limits import TimeUp
 from homing.record_format import named, printable, shown
 from homing.record_rows import Area
@@ -19,8 +17,10 @@ from homing.report.known_names import KnownNames
 from homing.report.statements import Statement, statement
 from homing.values import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from homing.report.dwarf import ObjectInfo
 
@@ -169,7 +169,7 @@ class Sources:
             rank = info.rank(offset, depth) if "," in source.text else None
             frames.append(Frame(place.function, place.file, place.line, source.text, source.returned, rank))
         if not (info.late or info.differs or info.reason):  # also that nothing is known
-            self.found[path, CODE, offset] = json.dumps(
+            self.found[path, CODE, offset] = _dumps(
                 [
                     [one.function, named(one.file), one.line, one.text, one.returned, one.rank]
                     for one in frames
@@ -206,7 +206,7 @@ class Sources:
                 members,
                 found.text,
             ]
-            self.found[key] = json.dumps(values)
+            self.found[key] = _dumps(values)
         return found
 
     def note_missing(self, path: str) -> None:
@@ -218,7 +218,7 @@ class Sources:
             info = self._object(path)
             if info.differs:
                 return
-            known = self._lines[key] = json.dumps(info.has_lines)
+            known = self._lines[key] = _dumps(info.has_lines)
         if known == "false":
             missing = "no source lines in it; compile with -g to see names of blocks and members"
             self._remarks.setdefault(path, f"{os.path.basename(path)}: {missing}")
@@ -277,6 +277,12 @@ class Sources:
             )
 
 
+def _dumps(value: object) -> str:
+    import json  # what is found once is kept: most summaries write none
+
+    return json.dumps(value)
+
+
 def _differs_now(path: str, identity: str, start: float) -> str:
     from elftools.elf.elffile import ELFFile
 
@@ -297,7 +303,7 @@ def _read_frames(text: str) -> tuple[Frame, ...] | None:
             Frame(
                 _text(function), shown(str(file)), int(line), _text(words), bool(returned), _read_rank(rank)
             )
-            for function, file, line, words, returned, rank in json.loads(text or "null")
+            for function, file, line, words, returned, rank in loads(text or "null")
         )
     except _UNSOUND:
         return None
@@ -309,7 +315,7 @@ def _read_rank(value: Any) -> tuple[int, int] | None:
 
 def _read_declared(text: str) -> Declared | None:
     try:
-        name, file, line, function, members, words = json.loads(text or "null")
+        name, file, line, function, members, words = loads(text or "null")
         parts = tuple(Member(_text(member), int(offset), int(size)) for member, offset, size in members)
         variable = Variable(_text(name), shown(str(file)), int(line), _text(function), parts)
         return Declared(variable, _text(words))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import io
 import os
-import re
-from functools import lru_cache
 
 from homing.files import open_regular
-from homing.late import pattern
+from homing.late import pattern, re
+from homing.light import lru_cache
 from homing.record_format import named
 from homing.values import dataclass
 
@@ -24,10 +23,8 @@ _MOST_TEXT = 400
 _RETURN_LINES = 15
 #: Lines of a Fortran function before an allocation.
 _RESULT_LINES = 200
-_FUNCTION = pattern(r"^(?!\s*!)[^!'\"]*\bfunction\s+(\w+)\s*\(", re.IGNORECASE)
-_PROCEDURE = pattern(
-    r"^\s*(subroutine|program|module|end\s*(function|subroutine)?\s*(\w+)?\s*$)", re.IGNORECASE
-)
+_FUNCTION = pattern(r"(?i)^(?!\s*!)[^!'\"]*\bfunction\s+(\w+)\s*\(")
+_PROCEDURE = pattern(r"(?i)^\s*(subroutine|program|module|end\s*(function|subroutine)?\s*(\w+)?\s*$)")
 #: Suffixes of Fortran, fixed and free form.
 FIXED = {".f", ".for", ".ftn", ".f77"}
 FREE = {".f90", ".f95", ".f03", ".f08", ".f18"}
@@ -243,7 +240,7 @@ _ASSIGNED = pattern(
     r"(?:\(\s*\*+\s*(\w+)\s*\)|((?:[A-Za-z_]\w*(?:\[[^]]*\])?(?:->|\.))*[A-Za-z_]\w*))"
     r"\s*(?:\[[^]]*\]\s*)*(?<![=!<>+*/%&|^-])=(?!=)([^,;]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^,;]*)*)"
 )
-_ALLOCATOR = pattern(r"alloc|\bnew\b|\bmmap\b|make_(unique|shared)|memalign", re.IGNORECASE)
+_ALLOCATOR = pattern(r"(?i)alloc|\bnew\b|\bmmap\b|make_(unique|shared)|memalign")
 #: What a function is given to set: posix_memalign(&u, ...), allocate((void **)&s->u, ...).
 _GIVEN = pattern(r"(\w+)\s*\(\s*(?:\([^()]*\)\s*)?&\s*((?:\w+(?:\[[^]]*\])?(?:\.|->))*\w+)")
 #: C++: std::vector<double> u(n), v(n); Kokkos::View<double*> u("u", n); Field u{n}.
@@ -263,8 +260,7 @@ _BEFORE_MEMBERS = pattern(r"^[^{};]*\)\s*(?=:)")
 #: Before the name of a function of C, whose statements end with a semicolon besides.
 _CALLED = pattern(r"([.>=]|::|\breturn)\s*$")
 _DECLARATION = pattern(
-    r"^(?:real|integer|double\s*precision|complex|logical|character|type\s*\(|class\s*\().*?::(.*)",
-    re.IGNORECASE,
+    r"(?i)^(?:real|integer|double\s*precision|complex|logical|character|type\s*\(|class\s*\().*?::(.*)"
 )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
-from typing import TextIO
 
 from homing.outputs import STANDARD_OUTPUT, output
 from homing.report.advice import settings
@@ -18,6 +16,11 @@ from homing.report.recommend import advice_for
 from homing.report.results import ProcessResult, Results
 from homing.report.total_lines import total_lines
 from homing.report.words import number, percent, size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TextIO
 
 #: What is said of a record that was cut off.
 END_MISSING = "the file's end is missing"

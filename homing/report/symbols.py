@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from homing.late import re
+from homing.light import lru_cache
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
 

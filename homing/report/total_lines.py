@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
-
 from homing.record_rows import Phase, Sampling, TaskHints
 from homing.report.area_lines import change, independent, interval
 from homing.report.lines import Text, labelled
 from homing.report.results import ProcessResult, Results
 from homing.report.words import duration, number, percent, refused_words, size
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeVar
 
     Key = TypeVar("Key")

@@ -8,10 +8,8 @@ compiled: where the statement that is kept of a line stands on that line still.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Collection, Iterable
 
-from homing.late import pattern
+from homing.late import pattern, re
 from homing.report.first_touch import FirstTouch
 from homing.report.libraries import is_header
 from homing.report.open_blocks import Around, around_c, around_fortran, without_heads
@@ -25,6 +23,10 @@ from homing.report.statements import (
 )
 from homing.values import dataclass
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
 #: Kinds of sites: a loop; a loop, or other code, that a construct shares out already; code of a parallel
 #: region that one thread runs; an assignment of whole arrays; ALLOCATE with SOURCE=; a function that fills
 #: memory (memset); a container, or an allocator, that writes what it takes.
@@ -36,7 +38,7 @@ _CONTAINER = pattern(
     r"|(\.|->)\s*(resize|assign|push_back|emplace_back|insert|append|setZero)\s*\("
 )
 _FOR = pattern(r"\bfor\s*\(")
-_SOURCE = pattern(r"\ballocate\s*\(.*\bsource\s*=", re.IGNORECASE)
+_SOURCE = pattern(r"(?i)\ballocate\s*\(.*\bsource\s*=")
 #: C: an element that is set, by a subscript with a name in it.
 _ELEMENT = pattern(r"\[[^]]*[A-Za-z_][^]]*\]\s*([-+*/%|&^]|<<|>>)?=(?!=)")
 _ASSIGNED = pattern(r"(?<![=!<>])=(?!=)")

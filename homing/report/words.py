@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import math
 import os
-from collections.abc import Mapping, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 def size(value: float) -> str:

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from signal import Signals
 
 import pytest
 
@@ -205,4 +206,4 @@ def test_both_hold_back_the_same_signals() -> None:
     listed = re.search(r"passed_on\[\] = \{([^}]*)\}", text)
     assert listed is not None
     names = {word.strip() for word in listed[1].split(",")}
-    assert {*names, "SIGCHLD"} == {one.name for one in HELD}
+    assert {*names, "SIGCHLD"} == {Signals(one).name for one in HELD}
