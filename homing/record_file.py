@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from homing import files
 from homing.arrays import NDArray, np
 from homing.errors import UserError
 from homing.late import pattern
+from homing.light import loads
 from homing.record_format import FORMAT, MAGIC, PIECE_BYTES, RecordError, printable
 from homing.values import dataclass
 
-#: The types of fields that a header may name.
+#: The types of fields that a header may name: NumPy's names, and their bytes.
 _TYPES = {
-    "char": "S1",
-    "u8": "<u1",
-    "u16": "<u2",
-    "u32": "<u4",
-    "u64": "<u8",
-    "i32": "<i4",
-    "i64": "<i8",
-    "f32": "<f4",
-    "f64": "<f8",
+    "char": ("S1", 1),
+    "u8": ("<u1", 1),
+    "u16": ("<u2", 2),
+    "u32": ("<u4", 4),
+    "u64": ("<u8", 8),
+    "i32": ("<i4", 4),
+    "i64": ("<i8", 8),
+    "f32": ("<f4", 4),
+    "f64": ("<f8", 8),
 }
 _MOST_HEADER_BYTES = 1 << 20
 _MOST_ROW_BYTES = 1 << 16
@@ -37,8 +35,14 @@ _BEGIN = pattern(MAGIC + rb"[0-9]{1,9}\n\{")
 #: What reading a damaged header may raise.
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
     Rows = NDArray[np.void]
+    #: Names, types, lengths and offsets, as a header has them.
+    Fields = list[tuple[str, str, int, int]]
 
 #: Of each type of a header: struct's letter, NumPy's name.
 _LETTERS = {
@@ -79,7 +83,7 @@ class Tables:
     """The rows of a record by kind, in the order in which they were written: as plain values, and as
     structured arrays for what computes with many of them."""
 
-    def __init__(self, body: bytes, types: dict[str, tuple[int, list[Column]]], row_bytes: int) -> None:
+    def __init__(self, body: bytes, types: dict[str, tuple[int, Fields]], row_bytes: int) -> None:
         self._body = body
         self._types = types
         self._row_bytes = row_bytes
@@ -87,9 +91,18 @@ class Tables:
         for at, (kind,) in enumerate(struct.iter_unpack(f"<I{row_bytes - 4}x", body)):
             self._places.setdefault(kind, []).append(at * row_bytes)
 
+    def has(self, name: str) -> bool:
+        """Are there rows of this kind?"""
+        return name in self._types and self._types[name][0] in self._places
+
     def columns(self, name: str) -> list[Column]:
         """Those of a kind, the first `row`; none where the header does not have it."""
-        return self._types[name][1] if name in self._types else []
+        if name not in self._types:
+            return []
+        columns = [Column("row", "<u4", 1, 0)]
+        for field, kind, length, offset in self._types[name][1]:
+            columns.append(Column(str(field), _TYPES[kind][0], int(length), int(offset)))
+        return columns
 
     def values(self, name: str, columns: Sequence[Column]) -> Iterator[dict[str, Any]]:
         """Each row of a kind as a dictionary of these columns: numbers, lists of numbers, bytes."""
@@ -164,7 +177,7 @@ def parse_file(data: bytes, path: str) -> RecordFile:
     stop = data.find(b"\n", start, start + _MOST_HEADER_BYTES)
     if stop < 0:
         raise RecordError(f"{path}: the record's header is cut off")
-    header = json.loads(data[start:stop].decode("utf-8", "replace"))
+    header = loads(data[start:stop].decode("utf-8", "replace"))
     header_bytes, row_bytes = int(header["header_bytes"]), int(header["row_bytes"])
     if not stop < header_bytes <= _MOST_HEADER_BYTES or not 4 <= row_bytes <= _MOST_ROW_BYTES:
         raise ValueError("sizes")
@@ -196,24 +209,23 @@ def _another_record(data: bytes, header_bytes: int, row_bytes: int) -> bool:
             return True
         line = data[begin.end() - 1 : begin.end() + _MOST_HEADER_BYTES].partition(b"\n")[0]
         try:
-            if len(line) > row_bytes and "row_bytes" in json.loads(line.decode("utf-8", "replace")):
+            if len(line) > row_bytes and "row_bytes" in loads(line.decode("utf-8", "replace")):
                 return True
         except DAMAGE:
             continue
     return False
 
 
-def _row_type(entry: dict[str, Any], row_bytes: int) -> tuple[int, list[Column]]:
-    """(kind, columns) of a row as the header describes it. Every row begins with its kind, column `row`."""
-    columns = [Column("row", "<u4", 1, 0)]
-    for name, kind, length, offset in entry["fields"]:
-        base = _TYPES[kind]
-        size = struct.calcsize("<" + _LETTERS[base])
+def _row_type(entry: dict[str, Any], row_bytes: int) -> tuple[int, Fields]:
+    """(kind, fields) of a row as the header describes it. Every row begins with its kind, column `row`."""
+    fields = entry["fields"]
+    names = {"row"}
+    for name, kind, length, offset in fields:
         if int(length) != length or int(offset) != offset:
             raise ValueError("field")
-        if length < 1 or offset < 4 or offset + length * size > row_bytes:
+        if length < 1 or offset < 4 or offset + length * _TYPES[kind][1] > row_bytes:
             raise ValueError("field")
-        columns.append(Column(str(name), base, int(length), int(offset)))
-    if len({column.name for column in columns}) < len(columns):
+        names.add(str(name))
+    if len(names) <= len(fields):
         raise ValueError("field")
-    return int(entry["kind"]), columns
+    return int(entry["kind"]), fields

@@ -4,15 +4,18 @@ and homing/record_memory.py."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
 
 from homing.arrays import NDArray, np
 from homing.late import pattern
+from homing.light import cached_property
 from homing.record_file import Column, Tables
 from homing.record_format import shown
 from homing.values import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 #: Where the launcher has put the costs of a described machine, for one run.
 _MACHINES_COSTS = pattern(r"/homing-run-[^/]+/(?:[0-9]+/)?costs\.toml$")
@@ -76,6 +79,8 @@ class RecordTables:
 
     def dicts(self, name: str, *needed: str) -> Iterator[dict[str, Any]]:
         """Rows of one kind as plain values; none where one of these columns is missing."""
+        if not self.rows.has(name):
+            return
         columns = self._sound(name)
         if {column.name for column in columns}.issuperset(needed):
             yield from self.rows.values(name, columns)
@@ -118,7 +123,8 @@ class RecordTables:
         """Facts of the run; the last value of a key counts."""
         rows = self.dicts("fact", "key", "value")
         found = {self.text(row["key"]): self.text(row["value"]) for row in rows}
-        if _MACHINES_COSTS.search(found.get("costs", "")):
+        costs = found.get("costs", "")
+        if "/homing-run-" in costs and _MACHINES_COSTS.search(costs):
             found["costs"] = "stated by the machine's description"
         return found
 
