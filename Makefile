@@ -108,11 +108,11 @@ $(commands): .venv/complete pyproject.toml tools/commands.py
 
 build: $(commands) build/release/build.ninja ## the library, the programs and the tests
 	@$(alone) cmake --build --preset release -j $(JOBS)
-	@$(python) -m compileall -q homing # a summary compiles nothing
+	@$(python) -m compileall -q homing && $(python) -m homing.bundle # a summary compiles nothing
 
 tested: $(commands) build/release/build.ninja
 	@$(alone) cmake --build --preset release -j $(JOBS) --target homing_tested
-	@$(python) -m compileall -q homing
+	@$(python) -m compileall -q homing && $(python) -m homing.bundle
 
 # Ninja runs CMake again by itself when a CMakeLists.txt changed; a changed preset needs this.
 build/%/build.ninja: CMakePresets.json .venv/complete

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from homing import late_site, launch, temporary
+from homing import bundle, late_site, launch, temporary
 from homing.channel import Channel
 from homing.light import loads, signal
 from homing.run_end import Ended, Request, finish
@@ -47,6 +47,7 @@ def main() -> None:
             status = error.signal_number
         finally:
             temporary.remove_folder(state["folder"], state["lock"])
+        bundle.keep()
     launch.end_like(status)
 
 

@@ -109,7 +109,8 @@ void Python::run_command(const std::vector<std::string>& words) const {
 void Python::finish_run(int state) const {
     // Without a package of ours beside it, homing itself lies in what `site` finds (homing/late_site.py).
     // While it imports modules Python would look through all of them time and again, for garbage.
-    become("import gc; gc.set_threshold(50_000); from homing.run_finish import main; main()",
+    become("import gc; gc.set_threshold(50_000); from homing import bundle; bundle.use(); "
+           "from homing.run_finish import main; main()",
            {std::to_string(state)}, package_.empty());
 }
 
