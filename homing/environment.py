@@ -6,7 +6,6 @@ import os
 
 from homing.errors import UserError
 from homing.late import re
-from homing.launchers import task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ BINDING_VARIABLES = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AF
 
 def job_rank(environment: Mapping[str, str]) -> int | None:
     """The number of this process among the tasks of its job; None where it is the only one."""
+    from homing.launchers import task  # most runs are of no job
+
     mine = task(environment)
     return None if mine is None else mine.rank
 

@@ -8,7 +8,6 @@ import sys
 
 from homing import environment, launch
 from homing.errors import UserError, unexpected
-from homing.launchers import task
 from homing.light import contextmanager, suppress
 from homing.run_files import Records, is_memory_file, save
 from homing.values import dataclass, field
@@ -52,8 +51,11 @@ class Request:
 
     def notes(self) -> list[str]:
         """What the user should know of the names of files."""
-        mine = task(os.environ) if self.ranked else None
-        if mine is None:
+        if not self.ranked:
+            return []
+        from homing.launchers import task
+
+        if (mine := task(os.environ)) is None:
             return []
         of = f" of {mine.size}" if mine.size else ""
         return [f"task {mine.rank}{of} ({mine.launcher}) has files of its own: {', '.join(self.ranked)}"]
@@ -216,7 +218,11 @@ def missing_tasks(records: Iterable[Record]) -> str:
     """A line where some tasks of a job left a record here and others did not; empty: nothing to say."""
     known = [record for record in records if record.rank >= 0 and record.ranks > 0]
     # Of several jobs in one run nothing can be said, nor by a launcher that is a task itself.
-    if len({record.ranks for record in known}) != 1 or task(os.environ) is not None:
+    if len({record.ranks for record in known}) != 1:
+        return ""
+    from homing.launchers import task
+
+    if task(os.environ) is not None:
         return ""
     size = known[0].ranks
     missing = size - len({record.rank for record in known if record.rank < size})

@@ -12,7 +12,6 @@ from homing.channel import FILE, VARIABLE, Channel, Report, Slot
 from homing.errors import UserError, os_reason
 from homing.late import re
 from homing.light import contextmanager, suppress
-from homing.outputs import STANDARD_OUTPUT, absolute, check_folder
 from homing.record_format import MAGIC
 
 TYPE_CHECKING = False
@@ -27,6 +26,8 @@ _MEMORY = "/proc/self/fd/"
 
 def _pattern(flag: str, name: str) -> str:
     """The same for a name with %p, %r and %%."""
+    from homing.outputs import absolute
+
     folder = absolute(flag, name)[: -len(name)]
     return folder.replace("%", "%%") + name
 
@@ -34,6 +35,8 @@ def _pattern(flag: str, name: str) -> str:
 def with_rank(name: str) -> str:
     """Each task of a job has a launcher of its own: they must not take each other's files. A device or a
     pipe is meant as it is."""
+    from homing.outputs import STANDARD_OUTPUT
+
     rank = environment.job_rank(os.environ)
     if rank is None or _holds(name, "%r") or name == STANDARD_OUTPUT:
         return name
@@ -48,6 +51,8 @@ def _holds(name: str, sign: str) -> bool:
 def check_record(flag: str, name: str) -> None:
     """UserError where no record can be left under this name, or where it would take the place of something
     else."""
+    from homing.outputs import STANDARD_OUTPUT, absolute, check_folder
+
     if name == STANDARD_OUTPUT:
         raise UserError(f"{flag} -: a record is no stream: the processes of a run write into it as a file")
     path = absolute(flag, environment.expand_name(name, None, os.environ))
@@ -296,6 +301,8 @@ class Records:
             return ""
         if len(records) > 1:
             return f"{len(records)} processes left records: {self.name}.PID"
+        from homing.outputs import absolute
+
         path = absolute("--record", self.name.replace("%%", "%"))
         if problem := why_kept(path):
             raise UserError(f"{path} {problem}; the record is {records[0]}")

@@ -23,8 +23,11 @@ MOST_PLAIN, MOST_SUMMARY, MOST_HELP, MOST_CG = 10.0, 30.0, 100.0, 40.0
 PLAIN, SUMMARY, CG, HELP = "plain", "summary", "cg", "help"
 #: A program with parallel regions that ends at once: what follows it is the summary.
 _SHORT = ("jacobi_gcc", "--n", "64", "--iterations", "10")
-#: Python starts for a summary, and does this first.
-_IMPORTS = "import homing.run_finish, homing.report.results, homing.report.summary, homing.report.names"
+#: Python starts for a summary, and does this first (src/launcher/python.cpp).
+_IMPORTS = (
+    "from homing import bundle; bundle.use(); "
+    "import homing.run_finish, homing.report.results, homing.report.summary, homing.report.names"
+)
 
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
@@ -76,8 +79,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
                 ("nothing", [true], variables),
                 ("launcher.help", [*native, "--help"], variables),
                 ("launcher.run_help", [*native, "run", "--help"], variables),
-                ("launcher.python_start", [sys.executable, "-c", "pass"], variables),
-                ("launcher.python_imports", [sys.executable, "-c", _IMPORTS], variables),
+                ("launcher.python_start", [sys.executable, "-S", "-c", "pass"], variables),
+                ("launcher.python_imports", [sys.executable, "-S", "-c", _IMPORTS], variables),
             ],
         }
         turns = TURNS[size]

@@ -9,22 +9,13 @@ from homing.report.advised import LEAST_GAIN, LITTLE, SURE, Advice, Gain
 from homing.report.first_touch import ON_ONE_NODE, FirstTouch
 from homing.report.results import AreaResult, ProcessResult
 from homing.report.statements import is_fortran
-from homing.report.touch_site import (
-    CONTAINER,
-    FILL,
-    LOOP,
-    ONE_OF_REGION,
-    PARALLEL,
-    SOURCE,
-    WHOLE,
-    Site,
-    site,
-)
 from homing.report.words import number, percents, size, some
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from homing.report.touch_site import Site
 
 #: Where the best pages still leave so much of an array's remote share, no thread owns them for good: its
 #: first touch is not what is wrong (dynamic schedules, tasks).
@@ -132,6 +123,8 @@ def _by_thread(area: AreaResult) -> dict[int, float]:
 
 def _site(area: AreaResult) -> Site:
     """What stands in the source where it was first touched."""
+    from homing.report.touch_site import Site, site  # only where there is something to advise
+
     first, name = _first_place(area), area.name
     if first is None:
         return Site()
@@ -145,6 +138,8 @@ def _first_place(area: AreaResult) -> FirstTouch | None:
 
 def _touch_in_parallel(areas: Sequence[AreaResult], sites: Sequence[Site], index: int, gain: Gain) -> Advice:
     """The change of one place in the source, or of places of one kind in a function."""
+    from homing.report import touch_site as kinds
+
     names = _names(areas)
     first, distribution = _first_place(areas[0]), _distribution(areas[0])
     one = min(sites, key=lambda some_of: some_of.line)
@@ -157,16 +152,18 @@ def _touch_in_parallel(areas: Sequence[AreaResult], sites: Sequence[Site], index
     one_only = len(areas) == 1
     as_used = f"as {'it is' if one_only else 'they are'} used"
     rest = {
-        LOOP: f"in parallel: put `{directive}` on the loop at {where}",
-        PARALLEL: f"{as_used}: the code at {where} is parallel already; share it out as the loops that use "
-        f"{'it' if one_only else 'them'} later ({schedule}, the same bounds)",
-        ONE_OF_REGION: f"in parallel, {as_used}: {where} lies in a parallel region, where one thread runs it",
-        WHOLE: f"in parallel: put `!$omp parallel workshare` around the assignment at {where}",
-        SOURCE: f"in parallel: leave SOURCE= out at {where}, and set the array in `!$omp parallel workshare`",
-        FILL: f"in parallel: put a loop with `{directive}` in place of {one.what} at {where}",
-        CONTAINER: f"in parallel: what is allocated at {where} is written there, by one thread; take storage "
-        "that stays uninitialised (new T[n], an allocator that constructs nothing), and write it first in a "
-        f"loop with `{directive}`",
+        kinds.LOOP: f"in parallel: put `{directive}` on the loop at {where}",
+        kinds.PARALLEL: f"{as_used}: the code at {where} is parallel already; share it out as the loops that "
+        f"use {'it' if one_only else 'them'} later ({schedule}, the same bounds)",
+        kinds.ONE_OF_REGION: f"in parallel, {as_used}: {where} lies in a parallel region, where one thread "
+        "runs it",
+        kinds.WHOLE: f"in parallel: put `!$omp parallel workshare` around the assignment at {where}",
+        kinds.SOURCE: f"in parallel: leave SOURCE= out at {where}, and set the array in "
+        "`!$omp parallel workshare`",
+        kinds.FILL: f"in parallel: put a loop with `{directive}` in place of {one.what} at {where}",
+        kinds.CONTAINER: f"in parallel: what is allocated at {where} is written there, by one thread; take "
+        "storage that stays uninitialised (new T[n], an allocator that constructs nothing), and write it "
+        f"first in a loop with `{directive}`",
     }.get(one.kind)
     if rest is None:
         known = distribution if distribution not in _NO_PATTERN else ""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 
-from homing.outputs import STANDARD_OUTPUT, output
 from homing.report.advice import settings
 from homing.report.area_lines import change, interval
 from homing.report.layout import Column, fitted, records
@@ -37,8 +36,13 @@ def print_summary(results: Results, path: str = "stderr") -> None:
 
 def print_lines(lines: Callable[[int], Iterable[Text | Table]], path: str) -> None:
     """Print lines and tables, made for a width, to a file, or to "stderr" or "stdout"."""
-    if path in ("stderr", "stdout", STANDARD_OUTPUT):
-        _print_lines(lines, sys.stderr if path == "stderr" else sys.stdout)
+    if path == "stderr":
+        _print_lines(lines, sys.stderr)
+        return
+    from homing.outputs import STANDARD_OUTPUT, output
+
+    if path in ("stdout", STANDARD_OUTPUT):
+        _print_lines(lines, sys.stdout)
         return
     with output(path, "summary") as file:
         _print_lines(lines, file)
