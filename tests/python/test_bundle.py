@@ -121,3 +121,10 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(package: Path) -> None:
     (package / "homing" / "__pycache__").touch()  # root may write everywhere
     run(package, f"{LOADED}; bundle.keep()")
     run(package, f"{LOADED}; bundle.keep()", PYTHONPYCACHEPREFIX="/proc/nowhere")
+
+
+def test_modules_of_an_unusual_run_do_not_have_the_file_made_again(package: Path) -> None:
+    run(package, "from homing.bundle import main; main()")
+    before = bundle_of(package).stat().st_mtime_ns
+    run(package, f"{LOADED}; import homing.report.page_maps; bundle.keep()")
+    assert bundle_of(package).stat().st_mtime_ns == before
