@@ -265,7 +265,7 @@ _DECLARATION = pattern(
 
 
 #: UPMlib's call by which a program registers an array (Nikolopoulos et al. 2000, Figure 1).
-_REGISTERED = pattern(r"\bupmlib_memrefcnt_{0,2}\s*\(", re.IGNORECASE)
+_REGISTERED = pattern(r"(?i)\bupmlib_memrefcnt_{0,2}\s*\(")
 
 
 #: What variables() found in this process, and in earlier ones (homing/report/known_names.py).
