@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MOST_NODES = 64, PAGES_A_CALL = 512 };
+enum { MOST_NODES = 64 };
 
 struct nodes {
     int count, numbers[MOST_NODES];
@@ -32,24 +32,18 @@ static uint64_t random_of(uint64_t value) {
     return value ^ value >> 31;
 }
 
-// `number`: of the first page among all that were dealt out before.
+// Each page in a call of its own: one for several ends at the first page that it cannot move, and leaves the
+// others where they are (Linux 6.1). `number`: of the first page among all that were dealt out before.
 static int place_range(uintptr_t begin, uintptr_t end, enum app_place place, const struct nodes* nodes,
                        uint64_t* number) {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    void* pages[PAGES_A_CALL];
-    int targets[PAGES_A_CALL], status[PAGES_A_CALL];
-    while (begin < end) {
-        int count = 0;
-        for (; begin < end && count < PAGES_A_CALL; begin += page, count++) {
-            const uint64_t drawn = place == APP_PLACE_RANDOM ? random_of(*number) : *number;
-            pages[count] = (void*)begin;
-            targets[count] = nodes->numbers[drawn % (uint64_t)nodes->count];
-            ++*number;
-        }
-        // Pages that are not there are told of in status, and are no error.
-        if (syscall(SYS_move_pages, 0, (unsigned long)count, pages, targets, status, MPOL_MF_MOVE) < 0 &&
-            errno != ENOENT)
+    for (const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE); begin < end; begin += page) {
+        const uint64_t drawn = place == APP_PLACE_RANDOM ? random_of(*number) : *number;
+        void* const address = (void*)begin;
+        const int target = nodes->numbers[drawn % (uint64_t)nodes->count];
+        int status = 0; // a page that is not there is told of here, and is no error
+        if (syscall(SYS_move_pages, 0, 1UL, &address, &target, &status, MPOL_MF_MOVE) < 0 && errno != ENOENT)
             return errno;
+        if (status >= 0) ++*number;
     }
     return 0;
 }
@@ -62,8 +56,7 @@ int app_place_pages(enum app_place place) {
     if (nodes.count == 0) return ENODEV;
     FILE* maps = fopen("/proc/self/maps", "r");
     if (maps == NULL) return errno;
-    char line[4352];       // a path of 4,096 bytes at the end
-    uintptr_t guarded = 0; // where a mapping that nobody may touch ends: behind it is a thread's stack
+    char line[4352]; // a path of 4,096 bytes at the end
     // What is larger than the machine's memory is a sparse table (a sanitizer's, a simulator's), and no
     // array.
     const uint64_t most = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -72,9 +65,7 @@ int app_place_pages(enum app_place place) {
         unsigned long begin = 0, end = 0;
         char access[5] = "";
         if (sscanf(line, "%lx-%lx %4s", &begin, &end, access) != 3) continue;
-        const int is_stack = guarded == begin || strstr(line, "[stack]") != NULL;
-        if (strcmp(access, "---p") == 0) guarded = end;
-        if (strcmp(access, "rw-p") == 0 && !is_stack && end - begin <= most && strstr(line, ".so") == NULL)
+        if (strcmp(access, "rw-p") == 0 && end - begin <= most && strstr(line, ".so") == NULL)
             error = place_range(begin, end, place, &nodes, &number);
     }
     fclose(maps);

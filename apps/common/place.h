@@ -6,8 +6,9 @@
 
 enum app_place { APP_PLACE_FIRST_TOUCH, APP_PLACE_ROUND_ROBIN, APP_PLACE_RANDOM };
 
-// Moves the pages of the program's own private memory (stacks are left) that are there now, over the nodes
-// that it may use. Returns 0, or an errno of the call that failed; pages that the kernel refuses stay.
+// Moves the pages of the program's own private memory that are there now, stacks included (the kernel joins a
+// thread's with arrays beside it), over the nodes that it may use. Returns 0, or an errno of the call that
+// failed; pages that the kernel refuses stay.
 int app_place_pages(enum app_place place);
 
 #endif

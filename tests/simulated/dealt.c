@@ -1,10 +1,9 @@
-// Pages that apps/common/place.c deals out: dealt round-robin|random. Prints how many of an array's pages,
-// and of a thread's stack, are on each node.
+// Pages that apps/common/place.c deals out: dealt round-robin|random. Prints how many of an array's are on
+// each node.
 #define _GNU_SOURCE
 #include "place.h"
 
 #include <linux/mempolicy.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,17 +28,9 @@ int main(int argc, char** argv) {
     char* u = aligned_alloc(page, (size_t)pages * page);
     for (int i = 0; i < pages; i++)
         u[(long)i * page] = 1;
-    char* stack = NULL;
-#pragma omp parallel
-    if (omp_get_thread_num() == 1) {
-        volatile char local[2 * page];
-        local[0] = local[page] = 1;
-        stack = (char*)((unsigned long)local & ~(page - 1UL));
-    }
     const int error = app_place_pages(argc > 1 && strcmp(argv[1], "random") == 0 ? APP_PLACE_RANDOM
                                                                                  : APP_PLACE_ROUND_ROBIN);
     if (error != 0) printf("error %d\n", error);
     show("array", u, pages);
-    show("stack", stack, 1);
     return 0;
 }
