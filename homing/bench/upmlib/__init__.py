@@ -152,6 +152,14 @@ def _why(found: Found) -> list[str]:
             "difference, and other misses (conflicts in the cache, which differ from run to run) most of "
             "what is seen."
         )
+    if {"bt.wc.iterative", "bt.wc.iterative@guard"} <= set(found.names("bt.wc.")):
+        off, on = (found[name].iterations for name in ("bt.wc.iterative", "bt.wc.iterative@guard"))
+        first = [", ".join(f"{share:.0%}" for share in one[1:4]) for one in (off, on)]
+        notes.append(
+            "**The guard.** With it off, as the paper's engine, BT from its worst case is "
+            f"{first[0]} remote in its first three iterations; with it on (`@guard`), which waits until what "
+            f"pages cost where they are has paid for their move, {first[1]}."
+        )
     if "bt.ft.replay" in found and (phase := found["bt.ft.replay"].phase):
         share = phase["planned"] / max(1.0, phase["eligible"])
         before, after = (phase[one] / max(1.0, phase["references"]) for one in ("remote", "remote_with_plan"))
@@ -244,6 +252,7 @@ def _table(found: Found, outcomes: dict[Case, Outcome]) -> str:
         label += f", {case.page}K pages" if case.page else ""
         label += f", {case.plan} pages" if case.plan else ""
         label += f", thr {case.threshold:g}" if case.threshold else ""
+        label += ", guard" if case.guard else ""
         lines.append(
             f"{label:<34} {outcome.fraction:>6.1%} {outcome.last_half:>9.1%} {found.time(case.name):>7.3f} "
             f"{moves / total:>5.1%} {outcome.moved:>7,} {outcome.calls:>6,}"

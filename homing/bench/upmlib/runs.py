@@ -83,6 +83,7 @@ class Case:
     page: int = 0  #: KiB, in place of the size's
     plan: int = 0  #: pages of the plan, in place of the paper's 20
     threshold: float = 0.0  #: of the criterion, in place of homing's
+    guard: bool = False  #: pages move where that pays, not at once as the paper's
 
     @property
     def name(self) -> str:
@@ -91,7 +92,8 @@ class Case:
         page = f"@{self.page}KiB" if self.page else ""
         plan = f"@n{self.plan}" if self.plan else ""
         threshold = f"@thr{self.threshold:g}" if self.threshold else ""
-        return f"{program}.{self.placement}.{self.mechanism}{page}{plan}{threshold}"
+        guard = "@guard" if self.guard else ""
+        return f"{program}.{self.placement}.{self.mechanism}{page}{plan}{threshold}{guard}"
 
     @property
     def calls_upmlib(self) -> bool:
@@ -100,8 +102,8 @@ class Case:
 
     @property
     def is_experiment(self) -> bool:
-        """About critical pages: no bar of a figure."""
-        return bool(self.page or self.plan or self.threshold)
+        """About critical pages, or the guard: no bar of a figure."""
+        return bool(self.page or self.plan or self.threshold or self.guard)
 
 
 @dataclass
@@ -204,6 +206,7 @@ def cases(size: Size, only: Sequence[str]) -> list[Case]:
                 found += [Case(program, "ft", "replay", page=4 * size.page)]
                 found += [Case(program, "ft", "replay", threshold=one) for one in CRITERIA]
                 found += [Case(program, "ft", "replay", plan=one) for one in PLANS]
+                found.append(Case(program, "wc", "iterative", guard=True))
     return [case for case in found if not only or case.program in only]
 
 
@@ -223,7 +226,8 @@ def words_of(case: Case, size: Size, plain: Outcome | None) -> list[str]:
     options = list(size.options)
     if case.page:
         options[1] = f"{case.page}KiB"
-    words = ["--on", MACHINE, *options, "--initial", initial, "--guard", "off"]
+    words = ["--on", MACHINE, *options, "--initial", initial]
+    words += ["--guard", "on" if case.guard else "off"]
     words += ["--replay-pages", str(case.plan or paper.REPLAY_PAGES)]
     if case.threshold:
         words += ["--threshold", f"{case.threshold:g}"]
