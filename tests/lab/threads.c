@@ -42,6 +42,8 @@ int main(void) {
     if (posix_memalign((void**)&array, PAGE, (size_t)PAGES * PAGE)) return 1;
     memset(array, 0, (size_t)PAGES * PAGE);
     upmlib_memrefcnt(array, (size_t)PAGES * PAGE);
+    usleep(
+        3000000); // from the first scan on the array is homing's, and the kernel's balancing leaves it alone
     pthread_t threads[NODES];
     for (long i = 0; i < NODES; ++i)
         if (pthread_create(&threads[i], NULL, sweep, (void*)i)) return 1;

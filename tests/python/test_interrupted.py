@@ -147,9 +147,9 @@ def test_a_signal_reaches_the_command_though_a_thread_of_the_launcher_got_it(tmp
 
 @pytest.mark.parametrize("number", [*launch._PASSED_ON])
 def test_a_signal_that_only_a_thread_of_the_launcher_can_get_reaches_the_command(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: int
 ) -> None:
-    name = number.name.removeprefix("SIG")
+    name = signal.Signals(number).name.removeprefix("SIG")
     script = f"trap 'echo got; exit 9' {name}; echo > ready; for i in $(seq 200); do sleep 0.05; done"
     command = ["sh", "-c", script]
     code = (
