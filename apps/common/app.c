@@ -155,22 +155,6 @@ int app_initialise_option(void) {
                              "who touches the arrays first: the master thread, or each thread its part");
 }
 
-// An option that every program has, and no help line of its own asks for.
-static enum app_place place_option(void) {
-    static const char* const names[] = {"first-touch", "round-robin", "random"};
-    for (int i = 1; i < self.argc; i++) {
-        if (self.used[i] || strcmp(self.argv[i], "--place") != 0) continue;
-        for (int place = 0; place < 3 && i + 1 < self.argc; place++)
-            if (strcmp(self.argv[i + 1], names[place]) == 0) {
-                self.used[i] = self.used[i + 1] = 1;
-                return (enum app_place)place;
-            }
-        misuse("--place", i + 1 < self.argc ? self.argv[i + 1] : NULL,
-               "must be first-touch, round-robin or random");
-    }
-    return APP_PLACE_FIRST_TOUCH;
-}
-
 static int flag(const char* name) {
     int given = 0;
     for (int i = 1; i < self.argc; i++)
@@ -180,7 +164,9 @@ static int flag(const char* name) {
 
 void app_options_end(void) {
     self.verbose = flag("--verbose");
-    self.place = place_option();
+    self.place = (enum app_place)app_choice_option(
+        "--place", APP_PLACE_FIRST_TOUCH, "first-touch|round-robin|random",
+        "where pages are before the first iteration; default first-touch: where initialisation put them");
     // POSIX lets dlsym's result be a function.
     if (flag("--mark-iterations")) *(void**)&self.iteration_ended = dlsym(RTLD_DEFAULT, "homing_iteration");
     int help = flag("--help");
@@ -192,9 +178,6 @@ void app_options_end(void) {
     for (int i = 0; i < self.options; i++) {
         printf("  %s %s\n      %s\n", self.help[i].option, self.help[i].choices, self.help[i].text);
     }
-    printf(
-        "  --place first-touch|round-robin|random\n      where pages are before the first iteration; default "
-        "first-touch: where initialisation put them\n");
     printf("  --mark-iterations\n      tell homing, where it is loaded, what an iteration is\n"
            "  --verbose\n      one line of result and one of time an iteration\n  --help\n");
     exit(0);
