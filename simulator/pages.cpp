@@ -71,7 +71,7 @@ constinit thread_local TaskPolicy own_policy;
 int first_home(std::uint64_t page, int node) noexcept {
     int mode = MPOL_DEFAULT;
     std::uint64_t nodes = 0;
-    if (any_bound.load(std::memory_order_acquire)) policy_of(page << table.page_shift, mode, nodes);
+    policy_of(page << table.page_shift, mode, nodes);
     if (nodes == 0 && mode == MPOL_DEFAULT) task_policy_of_caller(mode, nodes);
     if (nodes != 0) return preferred_home(page << table.page_shift, node, mode, nodes);
     const auto count = static_cast<std::uint64_t>(table.nodes);
@@ -288,9 +288,10 @@ void bind_range(Range range, int mode, std::uint64_t nodes) {
 }
 
 void policy_of(Address address, int& mode, std::uint64_t& nodes) {
-    const std::lock_guard lock(seldom);
     mode = MPOL_DEFAULT;
     nodes = 0;
+    if (!any_bound.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(seldom);
     for (const Bound& one : bound.value) // the newest one counts
         if (one.range.contains(address)) {
             mode = one.mode & ~(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING);
