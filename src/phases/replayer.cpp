@@ -98,7 +98,7 @@ void Replayer::make_plans(Engine& engine) {
     engine.follow_changes();
     engine.own_areas();
     granule_bytes_.clear();
-    engine.team().update(engine.kernel(), engine.helper_thread());
+    if (!engine.counts_misses()) engine.team().update(engine.kernel(), engine.helper_thread());
     std::vector<Trace> traces;
     std::size_t beliefs_left = most_phase_beliefs;
     for (const Phase& phase : phases_)
