@@ -198,7 +198,7 @@ def _experiments(found: Found) -> str:
             "bring BT 10 % of its useful time, which with us all of them would not."
         )
     counted = [
-        found[f"{one}.ft.replay"].phase["eligible"] for one in ("bt", "sp") if f"{one}.ft.replay" in found
+        found[f"{one}.ft.replay"].phase["eligible"] for one in paper.PHASED if f"{one}.ft.replay" in found
     ]
     if len(counted) == 2:
         told.append(
@@ -349,7 +349,7 @@ def _figures(found: Found, outcomes: dict[Case, Outcome]) -> dict[str, dict[str,
         "figure4": {one.upper(): bars(one, 1, ("iterative", "sampling"), True) for one in programs},
         "figure5": {
             one.upper(): bars(one, 1, ("nothing", "kernel", "iterative", "replay", "hybrid"), False)
-            for one in ("bt", "sp")
+            for one in paper.PHASED
             if f"{one}.ft.replay" in found
         },
         "figure6": {"BT, work x 4": bars("bt", 4, ("nothing", "iterative", "replay", "hybrid"), False)},

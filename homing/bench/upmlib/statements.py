@@ -75,7 +75,7 @@ def statements(found: Found) -> Iterator[Statement]:
         yield _iterative(found, moved)
         yield _last_half(found, moved)
     yield from _sampling(found, found.having("sampling", moved))
-    for program in ("bt", "sp"):
+    for program in paper.PHASED:
         if f"{program}.ft.replay" in found and f"{program}.ft.iterative" in found:
             yield from _replay(found, program)
     if "bt4.ft.replay" in found and "bt4.ft.iterative" in found:
