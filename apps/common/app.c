@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_OPTIONS = 16, ITERATIONS_A_LINE = 10, MOST_ITERATIONS_LISTED = 100 };
+enum { MOST_OPTIONS = 32, ITERATIONS_A_LINE = 10, MOST_ITERATIONS_LISTED = 100 };
 
 static const double SECONDS_BEFORE_PROGRESS = 2.0;
 
