@@ -283,6 +283,9 @@ def test_wrong(text: str, wanted: str) -> None:
         ("#pragma homing distribute", "must be an array or template"),
         ("#pragma homing on home(s->a[i])", "a component of a structure"),
         ('_Pragma("homing distribute a[block]")', "as #pragma only"),
+        ("#define P(x) _Pragma(#x)\n#define H(x) P(homing x)\nH(distribute a[block])", "x:2:14: "),
+        ("#define P(x) _Pragma(#x)\nP(distribute a[block])", "x:2:1: "),
+        ('#include "pragmas.h"\nPRAGMA(homing distribute a[block])', "nor from a macro"),
         ("#pragma omp for nest(i) \\\n nest(j,", "must be a loop variable"),
         ("#pragma omp for affinity(i) = \\\n data(a[i])", "must stand on one line"),
     ],
@@ -290,6 +293,13 @@ def test_wrong(text: str, wanted: str) -> None:
 def test_wrong_in_c(text: str, wanted: str) -> None:
     scanned = scan(text, "x", Form.C)
     assert wanted in "\n".join(map(str, scanned.problems))
+
+
+def test_words_of_directives_in_other_brackets() -> None:
+    text = """#define P(x) _Pragma(#x)
+void f(void) { puts("P(homing distribute)"); distribute(dynamic); use(distribute, homing); }  // P(homing on)
+"""
+    assert not scan(text + "P(omp parallel for schedule(dynamic))", "x", Form.C).problems
 
 
 def test_behind_column_72() -> None:

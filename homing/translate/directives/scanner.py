@@ -327,20 +327,30 @@ _C_OMP = re.compile(r"omp(?!\w)")
 _C_OTHER = re.compile(r"(?:page_place|pfor)(?!\w)")
 _C_MISSPELT = re.compile(r"homing|omp\s+homing(?!\w)", re.I)
 _OPERATOR = re.compile(rf'_Pragma\s*\(\s*(?:u8|[LuU])?"\s*(?:homing|{_SGI_KEYWORDS})(?!\w)')
+#: Macros that make a directive of their argument, and uses of such ones, whichever file defines them.
+_QUOTES = re.compile(r"#\s*define\s+(\w+)\s*\([^()]*\)\s*_Pragma\s*\(\s*#")
+_QUOTED = re.compile(rf"(\w+)\s*\(\s*(?:(homing)\s+[A-Za-z_]\w*|(?:{_SGI_KEYWORDS})(?!\w))")
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 
 
 def _scan_c(text: str, form: Form, found: _Found) -> None:
     if "ragma" not in text:
         return
     lines = _lines(text)
+    quoting: set[str] = set()
     for located, first, end in _logical_lines(text, found.path):
         last = min(end, len(lines))  # the last line may go on in none
         start = _PRAGMA.match(located.text)
         if start is None:
-            if operator := _OPERATOR.search(located.text):
+            quoting.update(_QUOTES.findall(located.text))
+            if operator := _OPERATOR.search(located.text) or _quoted(located.text, quoting):
                 position = located.position(operator.start())
                 found.problems.append(
-                    Problem(position, operator.group(), "a directive is read as #pragma only, not as _Pragma")
+                    Problem(
+                        position,
+                        operator.group(),
+                        "a directive is read as #pragma only, not as _Pragma, nor from a macro",
+                    )
                 )
             continue
         begin = located.position(len(located.text) - len(located.text.lstrip()))
@@ -363,6 +373,12 @@ def _scan_c(text: str, form: Form, found: _Found) -> None:
                 _openmp_clauses(located, lines, first - 1, last, form, found)
             elif _C_OTHER.match(rest):
                 found.notes.append(Problem(begin, located.text.strip(), "SGI's, not used by homing"))
+
+
+def _quoted(line: str, quoting: set[str]) -> re.Match[str] | None:
+    """A directive that a macro gets to make a pragma of: `PRAGMA(homing distribute a[block])`."""
+    code = _STRING.sub(lambda one: " " * len(one[0]), line)
+    return next((one for one in _QUOTED.finditer(code) if one[2] or one[1] in quoting), None)
 
 
 def _logical_lines(text: str, path: str) -> Iterator[tuple[Located, int, int]]:
