@@ -397,7 +397,8 @@ def translate_parts(
             problems += work.problems
             if mpi:
                 problems += _standard_input(routine)
-                files, wrong = own_files(units, routine, edits[id(unit)], distributions.inside(routine))
+                inside = distributions.inside(routine)
+                files, wrong = own_files(units, routine, edits[id(unit)], inside, distributions.types)
                 writer.calls_runtime |= files
                 problems += [routine.source.problem(*one) for one in wrong]
             writers.append(writer)

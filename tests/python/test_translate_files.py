@@ -184,3 +184,43 @@ def test_a_file_that_is_read_and_removed(tmp_path_factory: pytest.TempPathFactor
     made, _ = workshop.translated(source, "mpi", checked=False)
     found = run_command([*MPIRUN, "-n", "2", made], workshop.folder, OMP_NUM_THREADS="1")
     assert float(found) == 45 and not (workshop.folder / "f.txt").exists()
+
+
+COMPONENTS = """module cells
+  type label
+    character(4) :: tag, other(2)
+    integer :: unit
+  end type
+  type, extends(label) :: cell
+    type(label) :: inner(2)
+    integer :: k
+  end type
+end module
+program p
+  use cells
+  type(cell) :: c(9), one
+  !$homing distribute c(block)
+  !$omp parallel do private(one)
+  do i = 1, 9
+    write (one%tag, '(i2)') i
+    c(i) = one
+    write (c(i)%inner(2)%other(1)(2:3), '(i2.2)') i
+    read (UNIT=c(i)%inner(2)%other(1)(2:3), fmt=*) c(i)%k
+  end do
+  print *, (c(i)%tag, c(i)%inner(2)%other(1)(2:3), c(i)%k, i = 1, 9)
+end program
+"""
+
+
+def test_texts_in_components_are_no_files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    workshop = Workshop(tmp_path_factory.mktemp("components"))
+    source = workshop.place() / "p.f90"
+    source.write_text(COMPONENTS)
+    workshop.expect_the_same(source, ("mpi",))
+
+
+def test_a_unit_in_a_component_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "p.f90"
+    path.write_text(COMPONENTS.replace("write (one%tag, '(i2)') i", "write (one%unit, '(i2)') i"))
+    with pytest.raises(TranslationError, match="input or output in a loop"):
+        translate([str(path)], Options("mpi"))

@@ -72,7 +72,7 @@ class Distributions:
         self.arrays: dict[int, dict[str, Array]] = {}
         self.routines: dict[str, Routine] = {}
         self._redistributions: dict[int, Redistributions] = {}
-        self.effects = Effects(self.routines, units)
+        self.effects = Effects(self.routines, units, self.types)
         self.other_names = OtherNames(units)
         self.grids = Grids(self._wrong, self._note)
         self.passing = Passing(

@@ -18,6 +18,10 @@ _CONTINUED = re.compile(r"&[ \t]*\n[ \t]*&?|\n {5}[^\s0]")
 _PROCEDURES = re.compile(r"^[ \t]*contains\b", re.MULTILINE | re.IGNORECASE)
 _OWN = re.compile(r"^[^\n:]*,[ \t]*(allocatable|pointer)\b[^\n]*?::[ \t]*(\w+)", re.MULTILINE | re.IGNORECASE)
 _INNER = re.compile(r"^[ \t]*(?:type|class)[ \t]*\([ \t]*(\w+)", re.MULTILINE | re.IGNORECASE)
+_DECLARED = re.compile(
+    r"^[ \t]*(?P<type>type[ \t]*\([ \t]*\w+|class[ \t]*\([ \t]*\w+|[a-z]+)(?P<rest>[^\n]*)$",
+    re.MULTILINE | re.I,
+)
 _EXTENDS = re.compile(r"\bextends\s*\(\s*(\w+)", re.IGNORECASE)
 
 
@@ -41,6 +45,27 @@ class DerivedTypes:
             return (
                 "is of a type with procedures of its own, which Fortran gives no routine that takes any type"
             )
+        return ""
+
+    def component_type(self, routine: Routine, type_text: str, components: Sequence[str]) -> str:
+        """The type of `...%row%tag`, for a variable of this type; nothing where it is not known."""
+        name = self._name(routine, type_text)
+        for component in components:
+            known = self._types().get(name, ())
+            type_text = self._declared(known[0], component) if len(known) == 1 else ""
+            inner = _OF_TYPE.match(type_text)
+            name = inner[1].lower() if inner else ""
+        return type_text.lower()
+
+    def _declared(self, defined: tuple[str, str], component: str) -> str:
+        said, body = defined
+        for one in _DECLARED.finditer(_PROCEDURES.split(body)[0].replace(";", "\n")):
+            names = re.sub(r"\([^()]*\)", "", one["rest"].split("::")[-1])
+            if re.search(rf"\b{re.escape(component)}\b\s*(?![\w(])", names, re.IGNORECASE):
+                return one["type"]
+        for parent in _EXTENDS.findall(said):
+            known = self._types().get(parent.lower(), ())
+            return self._declared(known[0], component) if len(known) == 1 else ""
         return ""
 
     def _name(self, routine: Routine, type_text: str) -> str:

@@ -14,6 +14,8 @@ from enum import Enum
 from homing.translate.directives.model import Form
 from homing.translate.front.intrinsics import INTRINSICS
 from homing.translate.plan.clauses import counters
+from homing.translate.plan.derived_types import DerivedTypes
+from homing.translate.plan.internal_files import internal_file
 from homing.translate.plan.reached import meant
 from homing.translate.tree import (
     CLASSES,
@@ -105,8 +107,9 @@ _WRITES = (Access.WRITE, Access.UPDATE)
 class Effects:
     """What the procedures of a program do; each is looked at once."""
 
-    def __init__(self, routines: Mapping[str, Routine], units: Sequence[Unit] = ()) -> None:
+    def __init__(self, routines: Mapping[str, Routine], units: Sequence[Unit], types: DerivedTypes) -> None:
         self.routines = routines
+        self._types = types
         scopes = [unit.routines[0] for unit in units if unit.routines]
         self._classes = any(one.apart is not None and one.apart.used for one in scopes)
         self._known: dict[int, _Summary] = {}
@@ -141,7 +144,7 @@ class Effects:
     def _statement(self, routine: Routine, statement: Statement) -> Iterator[Act]:
         here = statement.begin, statement.end
         c = routine.source.form is Form.C
-        internal = None if c else _internal_file(routine, statement)
+        internal = None if c else internal_file(routine, statement, self._types)
         if internal is not None:
             if statement.kind is Kind.OUTPUT:
                 yield Act(What.WRITE, internal.name, *here, reference=internal)
@@ -276,17 +279,6 @@ def _has_interface(routine: Routine, name: str) -> bool:
             return True
         scope = scope.parent
     return False
-
-
-def _internal_file(routine: Routine, statement: Statement) -> Reference | None:
-    """The text that a READ or WRITE statement has in place of a file."""
-    match = re.match(r"(?:if\s*\(.*\)\s*)?(?:read|write)\s*\(\s*(?:unit\s*=\s*)?(\w+)", statement.text)
-    if match is None or statement.kind not in (Kind.INPUT, Kind.OUTPUT):
-        return None
-    found = routine.lookup(match[1])
-    if found is None or not found[1].type.lower().startswith("character"):
-        return None
-    return next((one for one in statement.references if one.name == match[1]), None)
 
 
 def _declaration(routine: Routine, name: str) -> Declaration | None:

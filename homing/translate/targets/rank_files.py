@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from homing.translate.code_text import blanked, closing, condition_of_if
 from homing.translate.directives.model import Form
+from homing.translate.plan.derived_types import DerivedTypes
+from homing.translate.plan.internal_files import is_text
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Routine, Statement, Unit, statements, walk
 
@@ -57,7 +59,7 @@ class _Action:
 
 
 def own_files(
-    units: Sequence[Unit], routine: Routine, edits: Edits, inside: bool
+    units: Sequence[Unit], routine: Routine, edits: Edits, inside: bool, types: DerivedTypes
 ) -> tuple[bool, list[Wrong]]:
     """Give each rank files of its own in a routine. inside: it is called in parallel regions. Returns whether
     the runtime is called now, and what cannot be done."""
@@ -72,7 +74,7 @@ def own_files(
         if "random_number" in statement.calls and not seeded:
             reason = "every rank would draw other numbers: seed them, with RANDOM_SEED(PUT=...)"
             wrong.append((statement.begin, statement.end, reason))
-        for place in _changes(statement, routine, opened, known, wrong, removed):
+        for place in _changes(statement, routine, opened, known, wrong, removed, types):
             begin, end, text = place
             if inside or any(first <= begin < last for first, last in regions):
                 wrong.append((statement.begin, statement.end, "opens or removes a file in parallel code"))
@@ -127,6 +129,7 @@ def _changes(
     known: set[str],
     wrong: list[Wrong],
     removed: bool,
+    types: DerivedTypes,
 ) -> Iterator[Wrong]:
     """Places in the statement and the text to put there. removed: files may be, by the end of their use: even
     one that is only read has to be a copy then."""
@@ -157,7 +160,11 @@ def _changes(
             wrong.append((statement.begin, statement.end, "OPEN without FILE: every rank would open fort.N"))
         return
     unit = action.get("unit", None)
-    if action.word in ("read", "write") and unit is not None and not _is_opened(routine, unit.text, opened):
+    if (
+        action.word in ("read", "write")
+        and unit is not None
+        and not _is_opened(routine, unit.text, opened, types)
+    ):
         reason = f"unit {unit.text} is opened by no OPEN statement of the files given: every rank has fort.N"
         wrong.append((statement.begin, statement.end, reason))
 
@@ -173,14 +180,14 @@ def _replaced(routine: Routine, name: str) -> str:
     return cast + _C_REPLACED[name]
 
 
-def _is_opened(routine: Routine, unit: str, opened: frozenset[str]) -> bool:
+def _is_opened(routine: Routine, unit: str, opened: frozenset[str], types: DerivedTypes) -> bool:
     name = unit.strip().lower()
     if name in _STANDARD or name in opened or "?" in opened:
         return True
     declared = routine.lookup(re.split(r"\W", name)[0])
     if declared is None:
         return not name.isdecimal()
-    if declared[1].type.lower().startswith("character"):
+    if is_text(routine, name, types):
         return True  # no file
     return bool(declared[1].storage == "dummy")
 
