@@ -247,7 +247,13 @@ def of_updates(folder: Path, body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ['_Pragma("omp atomic")\n    count[i % 4] += k & 3;', "most = fmax(most, a[i]);"]
+    "body",
+    [
+        '_Pragma("omp atomic")\n    count[i % 4] += k & 3;',
+        "most = fmax(most, a[i]);",
+        "most = most > a[i] ? most : a[i];",
+        "most = ((a[i]) <= most ? (a[i]) : (most));",
+    ],
 )
 def test_updates_of_what_has_no_other_name_are_combined(tmp_path: Path, body: str) -> None:
     of_updates(tmp_path, body if "atomic" in body else f'_Pragma("omp critical")\n    {body}')
@@ -260,6 +266,9 @@ def test_updates_of_what_has_no_other_name_are_combined(tmp_path: Path, body: st
         ('_Pragma("omp atomic")\n    elsewhere[i % 4] += 1;', "elsewhere"),  # of no known size
         ('_Pragma("omp critical")\n    largest = max(largest, k);', "largest"),  # no maximum
         ('_Pragma("omp critical")\n    if (k++ > largest) largest = k++;', "largest"),  # two values
+        ('_Pragma("omp critical")\n    most = a[i] > most ? a[i + 1] : most;', "most"),
+        ('_Pragma("omp critical")\n    most = a[i] > most ? a[i] : 0;', "most"),
+        ('_Pragma("omp critical")\n    most = most > fmax(a[i], 1) ? most : fmax(a[i], 1);', "most"),
         # Another rank's index would go with an extremum that this rank found; an address means nothing to it.
         ('_Pragma("omp critical")\n    if (a[i] >= most) { most = a[i]; largest = i; }', "most"),
         ('_Pragma("omp critical")\n    if (a[i] > most || i == 3) { most = a[i]; largest = i; }', "most"),
@@ -269,6 +278,35 @@ def test_updates_of_what_has_no_other_name_are_combined(tmp_path: Path, body: st
 def test_updates_that_are_none_of_one_variable_are_refused(tmp_path: Path, body: str, name: str) -> None:
     with pytest.raises(TranslationError, match=f"'{name}' is shared and written in a loop"):
         of_updates(tmp_path, body)
+
+
+CHOSEN = """#include <stdio.h>
+double a[30], low = 99, high = -99;
+int whole = 7;
+#pragma homing distribute a[block]
+int main(void) {
+    #pragma omp parallel for
+    for (int i = 0; i < 30; i++) a[i] = (i * 7) % 30 - 4.5;
+    #pragma omp parallel for
+    for (int i = 0; i < 30; i++) {
+        #pragma omp critical
+        {
+            low = (low < a[i]) ? low : a[i];
+            high = high < a[i] ? a[i] : high;
+            whole = i >= whole ? i : whole;
+        }
+    }
+    printf("%g %g %d\\n", low, high, whole);
+    return 0;
+}
+"""
+
+
+def test_the_larger_or_smaller_one_is_chosen(tmp_path_factory: pytest.TempPathFactory) -> None:
+    workshop = Workshop(tmp_path_factory.mktemp("chosen"))
+    source = workshop.place() / "p.c"
+    source.write_text(CHOSEN)
+    workshop.expect_the_same(source, ("mpi",))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from homing.translate.directives.model import Form
 from homing.translate.openmp import Record, Reduction
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.by_use import ByUse
-from homing.translate.plan.kept_extrema import kept_extremum, without_braces
+from homing.translate.plan.kept_extrema import chosen_extremum, kept_extremum, without_braces
 from homing.translate.plan.kept_records import comparison, condition, kept_record
 from homing.translate.plan.reached import called
 from homing.translate.plan.reference_text import folded
@@ -148,6 +148,8 @@ def _update(text: str, routine: Routine, by_use: ByUse) -> tuple[str, str, int] 
             return None
         return name, "+" if onto[1] == "-" else onto[1], 1
     assigned = _ASSIGNED.fullmatch(rest)
+    if c and assigned and (chosen := chosen_extremum(assigned[1], target)):
+        return (name, chosen[0], 3) if _is_other(target, chosen[1], routine, by_use) else None
     found = _combination(assigned[1], target, not c) if assigned else None
     if found is None or not _is_other(target, found[1], routine, by_use):
         return None

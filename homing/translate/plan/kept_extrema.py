@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from homing.translate.code_text import condition_of_if, leading_variable
+from homing.translate.code_text import closing, condition_of_if, leading_variable
 from homing.translate.plan.reference_text import folded
 from homing.translate.tree import Branch, Node, Routine, Statement
 
 _SIGNS = {">": ">", ">=": ">", ".gt.": ">", ".ge.": ">", "<": "<", "<=": "<", ".lt.": "<", ".le.": "<"}
 _COMPARISON = re.compile(r"\s*(.*?)\s*(>=|<=|>|<|\.[gl][te]\.)\s*(.*?)\s*", re.DOTALL)
+_CHOICE = re.compile(r"([^?:;]*)\?([^?:]*):([^?:]*);?")
 _ASSIGNED = re.compile(r"\s*=(?!=)\s*(.*?)\s*;?\s*", re.DOTALL)
 
 
@@ -69,6 +70,32 @@ def kept_extremum(node: Node, routine: Routine) -> Kept | None:
     if "++" in assigned[1] or "--" in assigned[1]:  # it is another value each time
         return None
     return Kept(statement, target, name, "max" if sign == ">" else "min", assigned[1])
+
+
+def chosen_extremum(text: str, target: str) -> tuple[str, str] | None:
+    """C: "max" or "min" and the other value of what is assigned to the target, `x > m ? x : m`."""
+    choice = _CHOICE.fullmatch(_without_brackets(text))
+    compared = _COMPARISON.fullmatch(_without_brackets(choice[1])) if choice else None
+    if choice is None or compared is None:
+        return None
+    left, right, then, other = (
+        _bare(_without_brackets(one)) for one in (compared[1], compared[3], choice[2], choice[3])
+    )
+    if target not in (left, right) or left == right or {left, right} != {then, other}:
+        return None
+    value = right if left == target else left
+    if re.search(r"\+\+|--|\(", value):  # it may be another value each time
+        return None
+    larger = (_SIGNS[compared[2]] == ">") == (then == left)
+    return "max" if larger else "min", value
+
+
+def _without_brackets(text: str) -> str:
+    """The text without blanks, and brackets, around all of it."""
+    text = text.strip(" \t\r\n;")
+    while text.startswith("(") and closing(text, 1) == len(text) and text.endswith(")"):
+        text = text[1:-1].strip()
+    return text
 
 
 def _bare(text: str) -> str:
