@@ -225,6 +225,7 @@ def test_the_same_in_c(tmp_path: Path, body: str, reason: str) -> None:
 UPDATES = """#include <math.h>
 double a[40], w[40], *q = w, *at, most;
 int k, count[4], largest;
+long double total;
 extern int elsewhere[];
 #define max(one, other) ((one) + 2 * (other))
 #pragma homing distribute a[block]
@@ -278,6 +279,33 @@ def test_updates_of_what_has_no_other_name_are_combined(tmp_path: Path, body: st
 def test_updates_that_are_none_of_one_variable_are_refused(tmp_path: Path, body: str, name: str) -> None:
     with pytest.raises(TranslationError, match=f"'{name}' is shared and written in a loop"):
         of_updates(tmp_path, body)
+
+
+@pytest.mark.parametrize("kind", ["real(16)", "real*16", "integer(kind=16)"])
+def test_sums_of_128_bits_are_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "p.f90"
+    path.write_text(
+        f"""program p
+  {kind} :: s
+  real(8) :: a(9)
+  !$homing distribute a(block)
+  s = 0
+  !$omp parallel do reduction(+: s)
+  do i = 1, 9
+    a(i) = i
+    s = s + i
+  end do
+  print *, s
+end program
+"""
+    )
+    with pytest.raises(TranslationError, match="numbers of 128 bits"):
+        translate([str(path)], Options("mpi"))
+
+
+def test_sums_of_long_double_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TranslationError, match="numbers of 128 bits"):
+        of_updates(tmp_path, '_Pragma("omp atomic")\n    total += a[i];')
 
 
 CHOSEN = """#include <stdio.h>

@@ -58,12 +58,20 @@ class Combined:
     behind: list[str]
 
 
+#: Numbers of 128 bits, where the type says it in numbers; of others the program says so when it runs.
+_LONG = re.compile(
+    r"long\s+double\b|__int128\b|(?:real|integer)\s*(?:\*\s*16\b|\(\s*(?:kind\s*=\s*)?16\s*\))", re.IGNORECASE
+)
+
+
 def combined(routine: Routine, one: Reduction, by_use: ByUse) -> Combined | str:
     """The lines that combine a variable over the ranks, or why there are none."""
     if one.record is not None:
         return _of_record(routine, one, one.record, by_use)
     what = f"REDUCTION({one.operator}:{one.name}{one.section}) over ranks"
     declaration = by_use.declaration(routine, one.name)
+    if declaration is not None and _LONG.match(declaration.type):
+        return f"{what}: not of numbers of 128 bits"
     if routine.source.form is Form.C:
         return _in_c(one, declaration, what)
     return _in_fortran(one, declaration, what)
