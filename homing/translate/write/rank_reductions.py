@@ -48,6 +48,10 @@ _FORTRAN_CLASSES = {
     "logical": "logicals",
 }
 _OF_COMPLEX = frozenset({"sum", "product"})
+#: Numbers of 128 bits, where the type says it in numbers; of others the program says so when it runs.
+_LONG = re.compile(
+    r"long\s+double\b|__int128\b|(?:real|integer)\s*(?:\*\s*16\b|\(\s*(?:kind\s*=\s*)?16\s*\))", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -56,12 +60,6 @@ class Combined:
 
     before: list[str]
     behind: list[str]
-
-
-#: Numbers of 128 bits, where the type says it in numbers; of others the program says so when it runs.
-_LONG = re.compile(
-    r"long\s+double\b|__int128\b|(?:real|integer)\s*(?:\*\s*16\b|\(\s*(?:kind\s*=\s*)?16\s*\))", re.IGNORECASE
-)
 
 
 def combined(routine: Routine, one: Reduction, by_use: ByUse) -> Combined | str:
