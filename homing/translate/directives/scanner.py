@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from homing.translate.code_text import blanked
 from homing.translate.directives import grammar
 from homing.translate.directives.located import Located
 from homing.translate.directives.model import Dialect, Directive, Form, Source
@@ -330,7 +331,6 @@ _OPERATOR = re.compile(rf'_Pragma\s*\(\s*(?:u8|[LuU])?"\s*(?:homing|{_SGI_KEYWOR
 #: Macros that make a directive of their argument, and uses of such ones, whichever file defines them.
 _QUOTES = re.compile(r"#\s*define\s+(\w+)\s*\([^()]*\)\s*_Pragma\s*\(\s*#")
 _QUOTED = re.compile(rf"(\w+)\s*\(\s*(?:(homing)\s+[A-Za-z_]\w*|(?:{_SGI_KEYWORDS})(?!\w))")
-_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 
 
 def _scan_c(text: str, form: Form, found: _Found) -> None:
@@ -377,8 +377,8 @@ def _scan_c(text: str, form: Form, found: _Found) -> None:
 
 def _quoted(line: str, quoting: set[str]) -> re.Match[str] | None:
     """A directive that a macro gets to make a pragma of: `PRAGMA(homing distribute a[block])`."""
-    code = _STRING.sub(lambda one: " " * len(one[0]), line)
-    return next((one for one in _QUOTED.finditer(code) if one[2] or one[1] in quoting), None)
+    found = _QUOTED.finditer(blanked(line, False, " "))
+    return next((one for one in found if one[2] or one[1] in quoting), None)
 
 
 def _logical_lines(text: str, path: str) -> Iterator[tuple[Located, int, int]]:

@@ -19,8 +19,7 @@ _PROCEDURES = re.compile(r"^[ \t]*contains\b", re.MULTILINE | re.IGNORECASE)
 _OWN = re.compile(r"^[^\n:]*,[ \t]*(allocatable|pointer)\b[^\n]*?::[ \t]*(\w+)", re.MULTILINE | re.IGNORECASE)
 _INNER = re.compile(r"^[ \t]*(?:type|class)[ \t]*\([ \t]*(\w+)", re.MULTILINE | re.IGNORECASE)
 _DECLARED = re.compile(
-    r"^[ \t]*(?P<type>type[ \t]*\([ \t]*\w+|class[ \t]*\([ \t]*\w+|[a-z]+)(?P<rest>[^\n]*)$",
-    re.MULTILINE | re.I,
+    r"^[ \t]*(?P<type>(?:type|class)[ \t]*\([ \t]*\w+|[a-z]+)(?P<rest>[^\n]*)$", re.MULTILINE | re.IGNORECASE
 )
 _EXTENDS = re.compile(r"\bextends\s*\(\s*(\w+)", re.IGNORECASE)
 
@@ -51,22 +50,23 @@ class DerivedTypes:
         """The type of `...%row%tag`, for a variable of this type; nothing where it is not known."""
         name = self._name(routine, type_text)
         for component in components:
-            known = self._types().get(name, ())
-            type_text = self._declared(known[0], component) if len(known) == 1 else ""
+            type_text = self._declared(name, component, frozenset())
             inner = _OF_TYPE.match(type_text)
             name = inner[1].lower() if inner else ""
         return type_text.lower()
 
-    def _declared(self, defined: tuple[str, str], component: str) -> str:
-        said, body = defined
+    def _declared(self, name: str, component: str, seen: frozenset[str]) -> str:
+        """The type of a component, its own or of the type that it extends."""
+        known = self._types().get(name, ()) if name not in seen else ()
+        if len(known) != 1:
+            return ""
+        said, body = known[0]
         for one in _DECLARED.finditer(_PROCEDURES.split(body)[0].replace(";", "\n")):
             names = re.sub(r"\([^()]*\)", "", one["rest"].split("::")[-1])
             if re.search(rf"\b{re.escape(component)}\b\s*(?![\w(])", names, re.IGNORECASE):
                 return one["type"]
-        for parent in _EXTENDS.findall(said):
-            known = self._types().get(parent.lower(), ())
-            return self._declared(known[0], component) if len(known) == 1 else ""
-        return ""
+        parent = _EXTENDS.search(said)
+        return self._declared(parent[1].lower(), component, seen | {name}) if parent else ""
 
     def _name(self, routine: Routine, type_text: str) -> str:
         """What the type is called where it is defined."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from homing.translate.code_text import blanked, closing, leading_component, leading_variable
+from homing.translate.code_text import leading_component, leading_variable
 from homing.translate.plan.derived_types import DerivedTypes
 from homing.translate.tree import Kind, Reference, Routine, Statement
 
@@ -24,7 +24,7 @@ def internal_file(routine: Routine, statement: Statement, types: DerivedTypes) -
 
 def is_text(routine: Routine, designator: str, types: DerivedTypes) -> bool:
     """Is what a variable, an element or a component means of type CHARACTER?"""
-    base, name, rest = leading_variable(designator)
+    base, name, rest = leading_variable("".join(designator.split()))
     found = routine.lookup(name)
     if found is None or not base:
         return False
@@ -35,11 +35,8 @@ def is_text(routine: Routine, designator: str, types: DerivedTypes) -> bool:
 
 def _names(components: str) -> list[str]:
     """The names in `%row(i)%tag`."""
-    code, at, kept = blanked(components, True, "_"), 0, ""
-    while at < len(code):
-        if code[at] == "(":
-            at = closing(code, at + 1)
-        else:
-            kept += code[at]
-            at += 1
-    return [word.strip().lower() for word in kept.split("%") if word.strip()]
+    names = []
+    while components.startswith("%"):
+        _, name, components = leading_variable(components[1:])
+        names.append(name.lower())
+    return names
