@@ -286,6 +286,7 @@ def test_wrong(text: str, wanted: str) -> None:
         ("#define P(x) _Pragma(#x)\n#define H(x) P(homing x)\nH(distribute a[block])", "x:2:14: "),
         ("#define P(x) _Pragma(#x)\nP(distribute a[block])", "x:2:1: "),
         ('#include "pragmas.h"\nPRAGMA(homing distribute a[block])', "nor from a macro"),
+        ('#include "macros.h"\nDO(homing distribute a[block])', "nor from a macro"),
         ("#pragma omp for nest(i) \\\n nest(j,", "must be a loop variable"),
         ("#pragma omp for affinity(i) = \\\n data(a[i])", "must stand on one line"),
     ],
