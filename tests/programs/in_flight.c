@@ -26,10 +26,12 @@ static const char* how;
 
 // A thread receives a piece of `bytes`, again and again.
 static void* receive(void* nothing) {
+    const int fresh = strcmp(how, "fresh") == 0;
     for (int round = 0;; ++round) {
-        if (strcmp(how, "fresh") == 0) buffer = (char*)malloc(bytes);
+        char* const block = fresh ? (char*)malloc(bytes) : buffer; // main uses the rest of buffer meanwhile
+        if (!block) abort();
         for (long got = 0; got < bytes;) {
-            const ssize_t part = read(ends[0], buffer + got, (size_t)(bytes - got));
+            const ssize_t part = read(ends[0], block + got, (size_t)(bytes - got));
             if (part == 0) return nothing;
             if (part < 0) {
                 expect(0, strerrorname_np(errno));
@@ -38,11 +40,11 @@ static void* receive(void* nothing) {
             got += part;
         }
         for (long i = 0; i < bytes; i += 4096)
-            if (buffer[i] != (char)round) {
+            if (block[i] != (char)round) {
                 expect(0, "data of this round");
                 break;
             }
-        if (strcmp(how, "fresh") == 0) free(buffer);
+        if (fresh) free(block);
         expect(write(back[1], "x", 1) == 1, "write back");
     }
 }
