@@ -14,6 +14,7 @@
 #include "hooks/allocator/own_memory.hpp"
 #include "hooks/export.hpp"
 #include "hooks/openmp/affinity.hpp"
+#include "hooks/own_imports.hpp"
 #include "hooks/signals/signals.hpp"
 #include "hooks/surroundings.hpp"
 #include "hooks/syscalls/own_calls.hpp"
@@ -129,6 +130,7 @@ void step_aside() noexcept {
 __attribute__((constructor)) void enter() noexcept {
     const KeptErrno kept;
     const Inside inside;
+    bind_own_imports();
     look_up_exports();
     keep_own_memory_whole();
     know_c_library();

@@ -114,6 +114,9 @@ PROGRAMS: dict[str, Program] = {
     },
     "timer": Program(libraries=("-lrt",)),
     "errno": Program(libraries=("-lm",)),
+    "own_names": Program(
+        flags=("-fno-builtin", "-Wno-builtin-declaration-mismatch", "-Wl,--no-as-needed", "-lm")
+    ),
     "library_early": Program(source="library.c", flags=("-DEARLY",)),
 }
 

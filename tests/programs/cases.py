@@ -195,6 +195,7 @@ CASES: list[Case] = [
     *_modes("waiters", "all stop", mechanism="every-region"),
     *_modes("descriptors", "loop range from region number dup"),
     Case("dlerror"),
+    Case("own_names", variants=("gcc",), mechanism="windows"),
     Case("late_library", says="libcuda.so"),
     Case("namespace", says="dlmopen"),
     Case("kernel_io", ("aio",), works=False, says="asynchronous input"),

@@ -1,0 +1,120 @@
+// What the loader has loaded, read without a call of the loader's or of any other library: hooks ask before
+// this library is relocated, and a look-up by dlsym allocates, for the message about a name that is not
+// there.
+#pragma once
+
+#include "base/own_strings.hpp"
+
+#include <cstdint>
+#include <elf.h>
+#include <link.h>
+
+namespace homing::hooks {
+
+/// The functions that a loaded object defines, as the loader finds them: through the hash table of its
+/// dynamic symbols.
+class Definitions {
+  public:
+    explicit Definitions(const link_map& object) noexcept : Definitions(object.l_addr, object.l_ld) {}
+    Definitions(ElfW(Addr) base, const ElfW(Dyn) * dynamic) noexcept : base_(base) {
+        for (const ElfW(Dyn)* entry = dynamic; entry->d_tag != DT_NULL; ++entry) {
+            if (entry->d_tag == DT_SYMTAB) symbols_ = at<ElfW(Sym)>(entry->d_un.d_ptr);
+            if (entry->d_tag == DT_STRTAB) names_ = at<char>(entry->d_un.d_ptr);
+            if (entry->d_tag == DT_GNU_HASH) hash_ = at<std::uint32_t>(entry->d_un.d_ptr);
+            if (entry->d_tag == DT_VERSYM) versions_ = at<ElfW(Half)>(entry->d_un.d_ptr);
+            if (entry->d_tag == DT_VERDEF) own_versions_ = at<ElfW(Verdef)>(entry->d_un.d_ptr);
+        }
+    }
+
+    template <class Visit> void each_function(Visit&& visit) const {
+        if (!is_complete()) return;
+        for (std::uint32_t i = 0; i < bucket_count(); ++i) {
+            if (buckets()[i] < first()) continue; // empty
+            for (std::uint32_t symbol = buckets()[i];; ++symbol) {
+                if (kind(symbol) == STT_FUNC) visit(names_ + symbols_[symbol].st_name);
+                if (chain(symbol) & 1) break; // the last of its bucket
+            }
+        }
+    }
+
+    /// Is the name defined here? Then `function` is it (or the object), or null where only the loader can
+    /// tell. `version`: null for the one that programs are linked with today.
+    bool find(const char* name, void*& function, const char* version = nullptr) const noexcept {
+        if (!is_complete()) return false;
+        std::uint32_t hash = 5381;
+        for (const char* letter = name; *letter; ++letter)
+            hash = hash * 33 + static_cast<unsigned char>(*letter);
+        constexpr std::uint32_t bits = 8 * sizeof(ElfW(Addr));
+        const ElfW(Addr) word = filter()[hash / bits % hash_[2]];
+        if (!(word >> hash % bits & word >> (hash >> hash_[3]) % bits & 1)) return false;
+        std::uint32_t symbol = buckets()[hash % bucket_count()];
+        if (symbol < first()) return false;
+        for (;; ++symbol) {
+            if ((chain(symbol) | 1) == (hash | 1) && is_definition(symbol, version) &&
+                own_equal(names_ + symbols_[symbol].st_name, name))
+                break;
+            if (chain(symbol) & 1) return false;
+        }
+        auto* address = reinterpret_cast<void*>(base_ + symbols_[symbol].st_value);
+        if (kind(symbol) == STT_FUNC || kind(symbol) == STT_OBJECT) function = address;
+#if defined(__x86_64__)
+        // One that chooses among several: elsewhere it wants to be told what the loader knows of the CPU.
+        if (kind(symbol) == STT_GNU_IFUNC) function = reinterpret_cast<void* (*)()>(address)();
+#endif
+        return true;
+    }
+
+    bool is_c_library() const noexcept {
+        void* function = nullptr;
+        return find("gnu_get_libc_version", function);
+    }
+
+  private:
+    bool is_complete() const noexcept { return symbols_ && names_ && hash_; }
+    std::uint32_t bucket_count() const noexcept { return hash_[0]; }
+    std::uint32_t first() const noexcept { return hash_[1]; }
+    const ElfW(Addr) * filter() const noexcept { return reinterpret_cast<const ElfW(Addr)*>(hash_ + 4); }
+    const std::uint32_t* buckets() const noexcept {
+        return reinterpret_cast<const std::uint32_t*>(filter() + hash_[2]);
+    }
+    std::uint32_t chain(std::uint32_t symbol) const noexcept {
+        return (buckets() + bucket_count())[symbol - first()];
+    }
+    unsigned kind(std::uint32_t symbol) const noexcept { return symbols_[symbol].st_info & 0xf; }
+    bool is_definition(std::uint32_t symbol, const char* version) const noexcept {
+        constexpr ElfW(Half) hidden = 0x8000; // an older version of a function, for programs that ask for it
+        if (symbols_[symbol].st_shndx == SHN_UNDEF) return false;
+        if (!versions_) return !version;
+        return version ? own_equal(version_of(versions_[symbol] & ~hidden), version)
+                       : !(versions_[symbol] & hidden);
+    }
+    const char* version_of(int number) const noexcept {
+        for (const ElfW(Verdef)* one = own_versions_; one; one = next(one, one->vd_next))
+            if (one->vd_ndx == number) return names_ + next<ElfW(Verdaux)>(one, one->vd_aux)->vda_name;
+        return "";
+    }
+    /// Tables of versions are chains: each entry tells how far it is to the next one, the last one 0.
+    template <class T> static const T* next(const void* entry, std::size_t distance) noexcept {
+        return distance ? reinterpret_cast<const T*>(static_cast<const char*>(entry) + distance) : nullptr;
+    }
+    static const ElfW(Verdef) * next(const ElfW(Verdef) * entry, std::size_t distance) noexcept {
+        return next<ElfW(Verdef)>(entry, distance);
+    }
+    /// Most loaders have added the base already.
+    template <class T> const T* at(ElfW(Addr) address) const noexcept {
+        return reinterpret_cast<const T*>(address < base_ ? base_ + address : address);
+    }
+
+    ElfW(Addr) base_;
+    const ElfW(Sym) * symbols_ = nullptr;
+    const char* names_ = nullptr;
+    const std::uint32_t* hash_ = nullptr;
+    const ElfW(Half) * versions_ = nullptr;
+    const ElfW(Verdef) * own_versions_ = nullptr;
+};
+
+/// The first of all loaded objects, the program; and this library. Null: unknown.
+const link_map* first_object() noexcept;
+const link_map* own_object() noexcept;
+
+} // namespace homing::hooks
