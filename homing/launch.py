@@ -31,6 +31,8 @@ _ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 #: The kernel sent it, for a terminal: to the whole foreground group, the child included (siginfo_t.si_code).
 _SI_KERNEL = 0x80
+#: A process sent it, by kill.
+_SI_USER = 0
 
 _PASSED_ON = (
     *_ENDING,
@@ -238,13 +240,38 @@ def _wait(child: int, waited: set[signal.Signals]) -> int:
             info = signal.sigtimedwait(waited, _LOOK) if _has_threads() else signal.sigwaitinfo(waited)
             if info is None:
                 continue  # a handler may have run: a thread that does not hold the signal back has got it
-            if info.si_signo != signal.SIGCHLD and info.si_code != _SI_KERNEL:
+            if (
+                info.si_signo != signal.SIGCHLD
+                and info.si_code != _SI_KERNEL
+                and not _is_of_command(info, child)
+            ):
                 _send(child, info.si_signo)
         elif os.WIFSTOPPED(status):
             _stop_like(os.WSTOPSIG(status))
             _send(child, signal.SIGCONT)
         else:
             return status
+
+
+def _is_of_command(info: signal.struct_siginfo, child: int) -> bool:
+    """Was it sent by the command itself, or by what that has started? Then it was for their process group, to
+    which we belong and they, too: what we got is one more."""
+    if info.si_code != _SI_USER:
+        return False
+    sender = info.si_pid
+    while sender > 1 and sender != child:
+        sender = _parent_of(sender)
+    return sender == child
+
+
+def _parent_of(process: int) -> int:
+    """0: unknown."""
+    try:
+        with open(f"/proc/{process}/stat", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return 0
+    return int(text.rpartition(")")[2].split()[1])  # before it is a name, perhaps with blanks and brackets
 
 
 def _send(child: int, number: int) -> None:

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <ctime>
+#include <fstream>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -35,6 +36,24 @@ sigset_t only(int number) {
     sigemptyset(&one);
     sigaddset(&one, number);
     return one;
+}
+
+/// 0: unknown.
+pid_t parent_of(pid_t process) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    const std::size_t name = text.rfind(')'); // which may have blanks and brackets
+    return name == std::string::npos || name + 4 > text.size() ? 0 : std::atoi(text.c_str() + name + 4);
+}
+
+/// Was it sent by the command itself, or by what that has started? Then it was for their process group, to
+/// which we belong and they, too: what we got is one more.
+bool is_of_command(const siginfo_t& info, pid_t child) {
+    if (info.si_code != SI_USER) return false;
+    pid_t sender = info.si_pid;
+    while (sender > 1 && sender != child)
+        sender = parent_of(sender);
+    return sender == child;
 }
 
 /// Stop this process by the signal that stopped the child; returns when the shell continues the job.
@@ -129,7 +148,8 @@ int wait_for(pid_t child, const HeldSignals& signals) {
             siginfo_t info{};
             const int number = sigwaitinfo(&signals.held(), &info);
             // What the kernel sent for a terminal has come to the whole group, the child included.
-            if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL) kill(child, number);
+            if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL && !is_of_command(info, child))
+                kill(child, number);
         } else if (WIFSTOPPED(status)) {
             stop_like(WSTOPSIG(status));
             kill(child, SIGCONT);

@@ -201,6 +201,16 @@ def test_programs_that_cannot_be_preloaded(flags: str, fake_library: Path, tmp_p
     assert native == python
 
 
+@pytest.mark.parametrize("sender", ["kill -USR1 0", "sh -c 'trap : USR1; kill -USR1 0; sleep 0.3'"])
+def test_a_signal_that_the_command_sends_to_its_group_comes_once(
+    sender: str, fake_library: Path, tmp_path: Path
+) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text(f"trap 'n=$((n+1))' USR1\nn=0\n{sender}\nsleep 0.5\necho $n signals\n")
+    for status, output, messages in both(f"setsid -w $H -- sh {counter}", fake_library, tmp_path):
+        assert (status, output) == (0, "1 signals\n"), messages
+
+
 def test_both_hold_back_the_same_signals() -> None:
     text = (TREE / "src" / "launcher" / "child.cpp").read_text(encoding="utf-8")
     listed = re.search(r"passed_on\[\] = \{([^}]*)\}", text)
