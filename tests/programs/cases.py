@@ -195,6 +195,8 @@ CASES: list[Case] = [
     *_modes("waiters", "all stop", mechanism="every-region"),
     *_modes("descriptors", "loop range from region number dup"),
     Case("dlerror"),
+    Case("traced", ("first",), works=False),
+    Case("traced", ("late",), says="asks to be traced"),
     Case("own_names", variants=("gcc",), mechanism="windows"),
     Case("late_library", says="libcuda.so"),
     Case("namespace", says="dlmopen"),

@@ -34,6 +34,10 @@ homing::hooks::bytes of_request(unsigned long request, long argument) noexcept {
     return {reinterpret_cast<const void*>(argument), std::max<std::size_t>(_IOC_SIZE(request), 4096)};
 }
 
+/// Each fault of a window would stop the program until its parent continues it, which may not know that it
+/// should.
+constexpr const char* traced = "the program asks to be traced by its parent";
+
 /// Requests whose argument holds no pointers of its own: terminals, and how much there is to read. Of others
 /// (devices that read and write memory of the program, or keep it to themselves) nothing is known.
 bool is_flat(unsigned long request) noexcept {
@@ -124,6 +128,7 @@ HOMING_HOOK(ptrace, (int request, ...)) {
     if (!real.is_ready())
         return early(real, static_cast<__ptrace_request>(request), static_cast<pid_t>(process), there, here,
                      more);
+    if (request == PTRACE_TRACEME) no_more_windows(traced);
     homing::InFlight call;
     begin(call, structure(here));
     return finish(call, real, static_cast<__ptrace_request>(request), static_cast<pid_t>(process), there,
@@ -265,12 +270,14 @@ bool SystemCall::lend(InFlight& call) const noexcept {
 
 /// Calls that have made something by which the kernel uses memory of the program at any time. Null: none of
 /// them.
-const char* forbids(long number) noexcept {
+const char* forbids(long number, long first) noexcept {
     switch (number) {
     case SYS_io_setup:
         return "asynchronous input is used";
     case SYS_io_uring_setup:
         return "io_uring is used";
+    case SYS_ptrace:
+        return first == PTRACE_TRACEME ? traced : nullptr;
     default:
         return nullptr;
     }
@@ -313,6 +320,6 @@ HOMING_HOOK(syscall, (long number, ...)) {
     const long result = finish(call, real, number, arguments[0], arguments[1], arguments[2], arguments[3],
                                arguments[4], arguments[5]);
     filter.returned(result);
-    if (const char* reason = forbids(number); reason && result >= 0) no_more_windows(reason);
+    if (const char* reason = forbids(number, arguments[0]); reason && result >= 0) no_more_windows(reason);
     return result;
 }
