@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from time import sleep
 
 from homing.errors import UserError, os_reason
 from homing.light import contextmanager, signal, suppress
@@ -247,8 +248,8 @@ def _wait(child: int, waited: set[signal.Signals]) -> int:
             ):
                 _send(child, info.si_signo)
         elif os.WIFSTOPPED(status):
-            _stop_like(os.WSTOPSIG(status))
-            _send(child, signal.SIGCONT)
+            if not _go_on_traced(child, os.WSTOPSIG(status)):
+                _stop_like(os.WSTOPSIG(status), child)
         else:
             return status
 
@@ -260,18 +261,39 @@ def _is_of_command(info: signal.struct_siginfo, child: int) -> bool:
         return False
     sender = info.si_pid
     while sender > 1 and sender != child:
-        sender = _parent_of(sender)
+        sender = _told_of(sender)[1]
     return sender == child
 
 
-def _parent_of(process: int) -> int:
-    """0: unknown."""
+def _told_of(process: int) -> tuple[str, int]:
+    """What the kernel tells of a process: how it is ("T": stopped), and its parent; 0: unknown."""
     try:
         with open(f"/proc/{process}/stat", errors="replace") as file:
             text = file.read()
     except OSError:
-        return 0
-    return int(text.rpartition(")")[2].split()[1])  # before it is a name, perhaps with blanks and brackets
+        return "", 0
+    state, parent = text.rpartition(")")[2].split()[
+        :2
+    ]  # before it is a name, perhaps with blanks and brackets
+    return state, int(parent)
+
+
+def _is_stopped(process: int) -> bool:
+    return _told_of(process)[0] in ("T", "t")  # a debugger may have come meanwhile
+
+
+def _go_on_traced(child: int, number: int) -> bool:
+    """The child has asked to be traced by its parent (copy protection does so, and never looks again). It
+    goes on, with the signal that stopped it, as if somebody else were its parent. False: it has not."""
+    stops = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGTRAP)
+    try:
+        import ctypes
+
+        return bool(
+            ctypes.CDLL(None).ptrace(7, child, None, 0 if number in stops else number) == 0
+        )  # PTRACE_CONT
+    except (ImportError, OSError, AttributeError):
+        return False
 
 
 def _send(child: int, number: int) -> None:
@@ -280,8 +302,28 @@ def _send(child: int, number: int) -> None:
         os.kill(child, number)
 
 
-def _stop_like(number: int) -> None:
-    """Stop this process by the signal that stopped the child; returns when the shell continues the job."""
+def _start_watcher(child: int) -> int:
+    """A process that continues us, who are about to stop, when the child goes on: who continues it need not
+    know of us."""
+    launcher = os.getpid()
+    watcher = os.fork()
+    if watcher:
+        return watcher
+    try:
+        os.setsid()  # what stops the job does not stop it
+        os.closerange(0, 3)
+        while os.getppid() == launcher:
+            sleep(0.05)
+            if not _is_stopped(child):
+                os.kill(launcher, signal.SIGCONT)  # again and again: we may not have stopped yet
+    finally:
+        os._exit(0)
+
+
+def _stop_like(number: int, child: int) -> None:
+    """Stop this process by the signal that stopped the child; returns when the shell continues the job, or
+    when the child goes on."""
+    watcher = _start_watcher(child)
     before = signal.SIG_DFL
     if number != signal.SIGSTOP:
         before = signal.signal(number, signal.SIG_DFL)  # type: ignore[assignment]
@@ -293,6 +335,12 @@ def _stop_like(number: int) -> None:
         if number in _PASSED_ON:
             signal.pthread_sigmask(signal.SIG_BLOCK, {number})
         signal.signal(number, before)
+    os.kill(watcher, signal.SIGKILL)
+    os.waitpid(watcher, 0)
+    while signal.sigtimedwait({signal.SIGCONT}, 0) is not None:
+        pass
+    if _is_stopped(child):
+        _send(child, signal.SIGCONT)
 
 
 def exit_status(status: int) -> int:

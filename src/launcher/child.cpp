@@ -6,6 +6,7 @@
 #include <ctime>
 #include <fstream>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,12 +39,22 @@ sigset_t only(int number) {
     return one;
 }
 
-/// 0: unknown.
-pid_t parent_of(pid_t process) {
+/// What the kernel tells of a process: how it is ('T': stopped), and its parent. 0: unknown.
+struct Told {
+    char state = 0;
+    pid_t parent = 0;
+};
+Told told_of(pid_t process) {
     std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-    std::string text((std::istreambuf_iterator<char>(file)), {});
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
     const std::size_t name = text.rfind(')'); // which may have blanks and brackets
-    return name == std::string::npos || name + 4 > text.size() ? 0 : std::atoi(text.c_str() + name + 4);
+    if (name == std::string::npos || name + 4 > text.size()) return {};
+    return {text[name + 2], std::atoi(text.c_str() + name + 4)};
+}
+
+bool is_stopped(pid_t process) {
+    const char state = told_of(process).state;
+    return state == 'T' || state == 't'; // a debugger may have come meanwhile
 }
 
 /// Was it sent by the command itself, or by what that has started? Then it was for their process group, to
@@ -52,21 +63,59 @@ bool is_of_command(const siginfo_t& info, pid_t child) {
     if (info.si_code != SI_USER) return false;
     pid_t sender = info.si_pid;
     while (sender > 1 && sender != child)
-        sender = parent_of(sender);
+        sender = told_of(sender).parent;
     return sender == child;
 }
 
-/// Stop this process by the signal that stopped the child; returns when the shell continues the job.
-void stop_like(int number) {
+/// A process that continues us, who are about to stop, when the child goes on: who continues it need not know
+/// of us. Below 0: none.
+pid_t start_watcher(pid_t child) {
+    const pid_t launcher = getpid();
+    const pid_t watcher = fork();
+    if (watcher != 0) return watcher;
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    setsid(); // what stops the job does not stop it
+    for (int file = 0; file < 3; ++file)
+        close(file);
+    constexpr timespec pause{0, 50'000'000};
+    while (getppid() == launcher) {
+        nanosleep(&pause, nullptr);
+        if (!is_stopped(child)) kill(launcher, SIGCONT); // again and again: we may not have stopped yet
+    }
+    _exit(0);
+}
+
+/// Stop this process by the signal that stopped the child; returns when the shell continues the job, or when
+/// the child goes on.
+void stop_like(int number, pid_t child) {
+    const pid_t watcher = start_watcher(child);
     struct sigaction before{};
     if (number != SIGSTOP) before = set_default(number);
     // Sent while it is blocked: where the terminal has sent it to us as well, it still comes once.
     kill(getpid(), number);
-    if (number == SIGSTOP) return;
-    const sigset_t one = only(number);
-    sigprocmask(SIG_UNBLOCK, &one, nullptr);
-    if (is_passed_on(number)) sigprocmask(SIG_BLOCK, &one, nullptr);
-    sigaction(number, &before, nullptr);
+    if (number != SIGSTOP) {
+        const sigset_t one = only(number);
+        sigprocmask(SIG_UNBLOCK, &one, nullptr);
+        if (is_passed_on(number)) sigprocmask(SIG_BLOCK, &one, nullptr);
+        sigaction(number, &before, nullptr);
+    }
+    if (watcher > 0) {
+        kill(watcher, SIGKILL);
+        waitpid(watcher, nullptr, 0);
+    }
+    const sigset_t goes_on = only(SIGCONT);
+    const timespec now{};
+    while (sigtimedwait(&goes_on, nullptr, &now) > 0) {
+    }
+    if (is_stopped(child)) kill(child, SIGCONT);
+}
+
+/// The child has asked to be traced by its parent (copy protection does so, and never looks again). It goes
+/// on, with the signal that stopped it, as if somebody else were its parent. False: it has not.
+bool go_on_traced(pid_t child, int number) {
+    const bool only_stops =
+        number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU || number == SIGTRAP;
+    return ptrace(PTRACE_CONT, child, nullptr, static_cast<long>(only_stops ? 0 : number)) == 0;
 }
 
 } // namespace
@@ -151,8 +200,7 @@ int wait_for(pid_t child, const HeldSignals& signals) {
             if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL && !is_of_command(info, child))
                 kill(child, number);
         } else if (WIFSTOPPED(status)) {
-            stop_like(WSTOPSIG(status));
-            kill(child, SIGCONT);
+            if (!go_on_traced(child, WSTOPSIG(status))) stop_like(WSTOPSIG(status), child);
         } else {
             return status;
         }

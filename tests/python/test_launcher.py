@@ -211,6 +211,21 @@ def test_a_signal_that_the_command_sends_to_its_group_comes_once(
         assert (status, output) == (0, "1 signals\n"), messages
 
 
+def test_a_program_that_asks_its_parent_to_trace_it_gets_its_signals(
+    fake_library: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "traced.py"
+    program.write_text(
+        "import ctypes, os, signal\n"
+        "signal.signal(signal.SIGUSR1, lambda number, frame: print('handled'))\n"
+        "assert ctypes.CDLL(None).ptrace(0, 0, None, None) == 0  # PTRACE_TRACEME\n"
+        "os.kill(os.getpid(), signal.SIGUSR1)\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    for status, output, messages in both(f"$H -- python3 -u {program}; echo $?", fake_library, tmp_path):
+        assert (status, output) == (0, "handled\n143\n"), messages
+
+
 def test_both_hold_back_the_same_signals() -> None:
     text = (TREE / "src" / "launcher" / "child.cpp").read_text(encoding="utf-8")
     listed = re.search(r"passed_on\[\] = \{([^}]*)\}", text)

@@ -507,6 +507,18 @@ def test_a_stopped_program_stops_the_launcher_and_both_go_on(fake_library: Path,
     assert (process.returncode, out) == (4, "on\n")
 
 
+def test_a_program_that_is_continued_alone_takes_the_launcher_along(
+    fake_library: Path, tmp_path: Path
+) -> None:
+    process = start(fake_library, tmp_path, "sh", "-c", "echo $$; kill -STOP $$; sleep 0.2; echo on; exit 4")
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    wait_for(lambda: state(process.pid) == "T", "the launcher did not stop")
+    os.kill(child, signal.SIGCONT)
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, out) == (4, "on\n")
+
+
 def in_terminal(command: list[str], env: dict[str, str], keys: dict[str, bytes]) -> str:
     """Run a command in a terminal of its own; type `keys[text]` when `text` appears. Returns all output."""
     pid, master = pty.fork()
