@@ -155,7 +155,7 @@ CASES: list[Case] = [
     *_modes("coroutine", "context thread masked setcontext switch beside"),
     # memory
     *_modes("remap", "realloc free calloc align mmap mremap munmap churn"),
-    *_modes("moved", "away hole file dontneed hugepage free nohugepage fork"),
+    *_modes("moved", "away emptied hole file dontneed hugepage free nohugepage fork"),
     *_modes("protect", "dirty readonly none region"),
     *_modes("replaced", "shared private none raw number pkey segment moved"),
     Case("maps", works=False),  # it leaves nothing of what windows must leave to it

@@ -3,10 +3,15 @@
 // again.
 //
 // away (mremap) | hole (munmap, then mmap fixed) | file (a read-only file over a part, and back) | dontneed |
-// hugepage | free (MADV_FREE) | nohugepage | fork (MADV_DONTFORK and back)
+// hugepage | free (MADV_FREE) | nohugepage | fork (MADV_DONTFORK and back) | emptied (the pages are moved to
+// an address that is asked for, and the mapping stays)
 #include "core.h"
 #include <sys/mman.h>
 #include <unistd.h>
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
 
 enum { part_bytes = 256 * 1024 };
 
@@ -40,6 +45,19 @@ int main(int count, char** arguments) {
                     expect(mremap(moved, part_bytes, part_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, part) == part,
                            "back");
                     expect(part[part_bytes - 1] == 1, "contents came back");
+                } else if (strcmp(how, "emptied") == 0) {
+                    char* free_place =
+                        (char*)mmap(NULL, 4 * part_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                    munmap(free_place, 4 * part_bytes); // the kernel would choose the end of it
+                    char* moved = (char*)mremap(part, part_bytes, part_bytes,
+                                                MREMAP_MAYMOVE | MREMAP_DONTUNMAP, free_place);
+                    expect(moved == free_place, "moved to where it was asked for");
+                    if (moved != MAP_FAILED) {
+                        expect(*(uint64_t*)moved == first, "contents moved along");
+                        munmap(moved, part_bytes);
+                    }
+                    for (int at = 0; at < part_bytes; at += 4096)
+                        expect(part[at] == 0, "zeros where they were");
                 } else if (strcmp(how, "hole") == 0) {
                     munmap(part, part_bytes);
                     expect(mmap(part, part_bytes, PROT_READ | PROT_WRITE,

@@ -259,7 +259,8 @@ HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_byt
     static constinit Real<void*(void*, std::size_t, std::size_t, int, void*)> real{"mremap"};
     va_list arguments;
     va_start(arguments, flags);
-    void* wanted = flags & MREMAP_FIXED ? va_arg(arguments, void*) : nullptr;
+    constexpr int takes_address = MREMAP_FIXED | 4; // MREMAP_DONTUNMAP: a hint, as the kernel takes it
+    void* wanted = flags & takes_address ? va_arg(arguments, void*) : nullptr;
     va_end(arguments);
     if (!real.is_ready()) return early(real, address, bytes, new_bytes, flags, wanted);
     homing::hooks::memory_changes(address, bytes, false);
