@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/own_strings.hpp"
+#include "base/pages.hpp"
 
 #include <cstdint>
 #include <elf.h>
@@ -64,6 +65,16 @@ class Definitions {
         return true;
     }
 
+    /// Does the object want a function of this name from another one?
+    bool refers_to(const char* name) const noexcept {
+        if (!is_complete()) return false;
+        for (std::uint32_t symbol = 1; symbol < first();
+             ++symbol) // those before the table are no definitions
+            if (symbols_[symbol].st_shndx == SHN_UNDEF && own_equal(names_ + symbols_[symbol].st_name, name))
+                return true;
+        return false;
+    }
+
     bool is_c_library() const noexcept {
         void* function = nullptr;
         return find("gnu_get_libc_version", function);
@@ -116,5 +127,62 @@ class Definitions {
 /// The first of all loaded objects, the program; and this library. Null: unknown.
 const link_map* first_object() noexcept;
 const link_map* own_object() noexcept;
+
+inline const ElfW(Phdr) * segments_of(ElfW(Addr) base, int& count) noexcept {
+    const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(base);
+    count = header.e_phnum;
+    return reinterpret_cast<const ElfW(Phdr)*>(base + header.e_phoff);
+}
+
+/// Of a library, whose header is loaded where it begins.
+inline bool contains(const link_map& library, Address address) noexcept {
+    int count = 0;
+    const auto* segments = segments_of(library.l_addr, count);
+    for (int i = 0; i < count; ++i) {
+        const Address begin = library.l_addr + segments[i].p_vaddr;
+        if (segments[i].p_type == PT_LOAD && Range{begin, begin + segments[i].p_memsz}.contains(address))
+            return true;
+    }
+    return false;
+}
+
+/// The libraries that the C library consists of.
+class CLibrary {
+  public:
+    CLibrary() noexcept {
+        for (const link_map* object = first_object(); object && count_ < most; object = object->l_next)
+            if (is_part(object->l_name)) parts_[count_++] = object;
+    }
+    bool holds(Address address) const noexcept {
+        for (int i = 0; i < count_; ++i)
+            if (contains(*parts_[i], address)) return true;
+        return false;
+    }
+    /// Null: it has none, or only the loader can tell.
+    void* find(const char* name, const char* version) const noexcept {
+        void* function = nullptr;
+        for (int i = 0; i < count_; ++i)
+            if (Definitions(*parts_[i]).find(name, function, version)) return function;
+        return nullptr;
+    }
+
+  private:
+    static bool is_part(const char* path) noexcept {
+        const char* name = path ? path : "";
+        for (const char* at = name; *at; ++at)
+            if (*at == '/') name = at + 1;
+        for (const char* begin : {"libc.so", "libm.so", "ld-linux", "libpthread.so", "libdl.so", "librt.so"})
+            if (own_starts_with(name, begin)) return true;
+        for (const char* begin : {"libc-", "libm-", "ld-", "libpthread-", "libdl-", "librt-"}) // libc-2.31.so
+            if (own_starts_with(name, begin) && name[own_length(begin)] >= '0' &&
+                name[own_length(begin)] <= '9')
+                return true;
+        return false;
+    }
+
+    static constexpr int most = 8;
+    const link_map* parts_[most] = {};
+    int count_ = 0;
+};
 
 } // namespace homing::hooks

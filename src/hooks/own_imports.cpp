@@ -3,9 +3,9 @@
 // that the C library's is hidden behind it. This library calls log() and open(), too.
 #include "hooks/own_imports.hpp"
 
-#include "base/pages.hpp"
 #include "base/raw_calls.hpp"
 #include "hooks/loaded_objects.hpp"
+#include "hooks/shadowed.hpp"
 
 #include <sys/mman.h>
 
@@ -22,63 +22,6 @@ bool is_allocator(const char* name) noexcept {
         if (own_equal(one, name)) return true;
     return false;
 }
-
-const ElfW(Phdr) * segments_of(ElfW(Addr) base, int& count) noexcept {
-    const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(base);
-    count = header.e_phnum;
-    return reinterpret_cast<const ElfW(Phdr)*>(base + header.e_phoff);
-}
-
-/// Of a library, whose header is loaded where it begins.
-bool contains(const link_map& library, Address address) noexcept {
-    int count = 0;
-    const auto* segments = segments_of(library.l_addr, count);
-    for (int i = 0; i < count; ++i) {
-        const Address begin = library.l_addr + segments[i].p_vaddr;
-        if (segments[i].p_type == PT_LOAD && Range{begin, begin + segments[i].p_memsz}.contains(address))
-            return true;
-    }
-    return false;
-}
-
-/// The libraries that the C library consists of.
-class CLibrary {
-  public:
-    CLibrary() noexcept {
-        for (const link_map* object = first_object(); object && count_ < most; object = object->l_next)
-            if (is_part(object->l_name)) parts_[count_++] = object;
-    }
-    bool holds(Address address) const noexcept {
-        for (int i = 0; i < count_; ++i)
-            if (contains(*parts_[i], address)) return true;
-        return false;
-    }
-    /// Null: it has none, or only the loader can tell.
-    void* find(const char* name, const char* version) const noexcept {
-        void* function = nullptr;
-        for (int i = 0; i < count_; ++i)
-            if (Definitions(*parts_[i]).find(name, function, version)) return function;
-        return nullptr;
-    }
-
-  private:
-    static bool is_part(const char* path) noexcept {
-        const char* name = path ? path : "";
-        for (const char* at = name; *at; ++at)
-            if (*at == '/') name = at + 1;
-        for (const char* begin : {"libc.so", "libm.so", "ld-linux", "libpthread.so", "libdl.so", "librt.so"})
-            if (own_starts_with(name, begin)) return true;
-        for (const char* begin : {"libc-", "libm-", "ld-", "libpthread-", "libdl-", "librt-"}) // libc-2.31.so
-            if (own_starts_with(name, begin) && name[own_length(begin)] >= '0' &&
-                name[own_length(begin)] <= '9')
-                return true;
-        return false;
-    }
-
-    static constexpr int most = 8;
-    const link_map* parts_[most] = {};
-    int count_ = 0;
-};
 
 #if defined(__x86_64__)
 bool is_slot(unsigned long kind) noexcept { return kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_GLOB_DAT; }
@@ -206,8 +149,12 @@ void bind_own_imports() noexcept {
     const auto each_foreign = [&](auto&& visit) {
         slots.each([&](void** slot, const char* name, const char* version, void* here) {
             const auto bound = reinterpret_cast<Address>(*slot);
-            if (!bound || contains(*own, bound) || c_library.holds(bound) || is_allocator(name)) return;
-            if (void* function = here ? here : c_library.find(name, version)) visit(slot, function);
+            const bool shadowed = here && is_shadowed(name);
+            const bool good =
+                shadowed ? c_library.holds(bound) : contains(*own, bound) || c_library.holds(bound);
+            if (!bound || good || is_allocator(name)) return;
+            void* const function = here && !shadowed ? here : c_library.find(name, version);
+            if (function) visit(slot, function);
         });
     };
     bool any = false;

@@ -15,6 +15,7 @@
 #include "hooks/export.hpp"
 #include "hooks/openmp/affinity.hpp"
 #include "hooks/own_imports.hpp"
+#include "hooks/shadowed.hpp"
 #include "hooks/signals/signals.hpp"
 #include "hooks/surroundings.hpp"
 #include "hooks/syscalls/own_calls.hpp"
@@ -130,8 +131,9 @@ void step_aside() noexcept {
 __attribute__((constructor)) void enter() noexcept {
     const KeptErrno kept;
     const Inside inside;
-    bind_own_imports();
     look_up_exports();
+    find_shadowed();
+    bind_own_imports();
     keep_own_memory_whole();
     know_c_library();
     prepare_asymmetric_fences();

@@ -117,6 +117,7 @@ PROGRAMS: dict[str, Program] = {
     "own_names": Program(
         flags=("-fno-builtin", "-Wno-builtin-declaration-mismatch", "-Wl,--no-as-needed", "-lm")
     ),
+    "library_names": Program(flags=("-fno-builtin", "-Wno-builtin-declaration-mismatch")),
     "library_early": Program(source="library.c", flags=("-DEARLY",)),
 }
 

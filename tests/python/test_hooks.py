@@ -219,6 +219,21 @@ def test_regions_before_and_after_main(variant: str, tmp_path: Path) -> None:
     assert_worked(found, "windows")
 
 
+@pytest.mark.parametrize("mechanism", ["windows", "every-region"])
+def test_a_library_whose_functions_have_names_of_the_c_librarys(mechanism: str, tmp_path: Path) -> None:
+    library = built("library_names", "gcc-library")
+    program = tmp_path / "user"
+    source = TREE / "tests" / "programs" / "names_user.c"
+    flags = ["-g", "-O1", "-fopenmp", "-fno-builtin", "-Wno-builtin-declaration-mismatch"]
+    subprocess.run(
+        ["gcc", *flags, source, library, "-o", program, f"-Wl,-rpath,{library.parent}", "-lm"],
+        check=True,
+        capture_output=True,
+    )
+    _, found = both([program], tmp_path, mechanism=mechanism)
+    assert_worked(found, mechanism)
+
+
 def test_python_loads_a_library_by_ctypes(tmp_path: Path) -> None:
     script = TREE / "tests" / "programs" / "use_library.py"
     outcome, found = both([sys.executable, script, built("library", "gcc-library")], tmp_path)

@@ -295,6 +295,8 @@ def test_every_source_is_run() -> None:
         "fortran_serial",
         "short_regions",
         "library_raw",
+        "library_names",
+        "names_user",
         "footprint",
     }
     sources = {

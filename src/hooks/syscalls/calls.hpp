@@ -15,6 +15,7 @@
 #pragma once
 
 #include "hooks/export.hpp"
+#include "hooks/shadowed.hpp"
 #include "machine/simulation.hpp"
 #include "sources/windows.hpp"
 
@@ -210,10 +211,11 @@ template <class Function, class... Arguments>
 } // namespace homing::hooks
 
 // A function of the C library's name and type, whatever its header adds to the declaration (exceptions, null
-// pointers, a checking version): it has a name of our own until it is linked.
+// pointers, a checking version): it has a name of our own, and a stub has the C library's.
 #define HOMING_HOOK(name, parameters)                                                                        \
-    extern "C" HOMING_EXPORT homing::hooks::Signature<&::name>::Result door_##name parameters __asm__(       \
-        #name);                                                                                              \
+    HOMING_STUB(name)                                                                                        \
+    extern "C" [[gnu::used, gnu::visibility("hidden")]] homing::hooks::Signature<&::name>::Result            \
+        door_##name parameters __asm__("homing_door_" #name);                                                \
     homing::hooks::Signature<&::name>::Result door_##name parameters
 #define HOMING_ARGUMENT(name, number) homing::hooks::Signature<&::name>::template Argument<number>
 #define HOMING_CALL(name, parameters, memory, ...)                                                           \
