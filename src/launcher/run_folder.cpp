@@ -11,6 +11,7 @@
 #include <string_view>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,6 +89,9 @@ std::string new_name() {
 } // namespace
 
 RunFolder::RunFolder(const Environment& environment) {
+    // The kernel ends who writes more than the limit on file sizes allows (SIGXFSZ): Python does not mind.
+    rlimit files{};
+    if (getrlimit(RLIMIT_FSIZE, &files) != 0 || files.rlim_cur != RLIM_INFINITY) leave_to_python();
     const std::string base = temporary_base(environment);
     if (any_abandoned(base)) leave_to_python();
     const std::string path = (base == "/" ? "" : base) + "/" + new_name();

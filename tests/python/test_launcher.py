@@ -226,6 +226,11 @@ def test_a_program_that_asks_its_parent_to_trace_it_gets_its_signals(
         assert (status, output) == (0, "handled\n143\n"), messages
 
 
+def test_a_limit_on_files_that_allows_none_ends_no_launcher(fake_library: Path, tmp_path: Path) -> None:
+    for status, output, messages in both("ulimit -f 0; $H -- echo hello; echo $?", fake_library, tmp_path):
+        assert (status, output) == (0, "hello\n0\n"), messages
+
+
 def test_both_hold_back_the_same_signals() -> None:
     text = (TREE / "src" / "launcher" / "child.cpp").read_text(encoding="utf-8")
     listed = re.search(r"passed_on\[\] = \{([^}]*)\}", text)
