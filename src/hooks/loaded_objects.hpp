@@ -22,6 +22,7 @@ class Definitions {
             if (entry->d_tag == DT_SYMTAB) symbols_ = at<ElfW(Sym)>(entry->d_un.d_ptr);
             if (entry->d_tag == DT_STRTAB) names_ = at<char>(entry->d_un.d_ptr);
             if (entry->d_tag == DT_GNU_HASH) hash_ = at<std::uint32_t>(entry->d_un.d_ptr);
+            if (entry->d_tag == DT_HASH) old_hash_ = at<std::uint32_t>(entry->d_un.d_ptr);
             if (entry->d_tag == DT_VERSYM) versions_ = at<ElfW(Half)>(entry->d_un.d_ptr);
             if (entry->d_tag == DT_VERDEF) own_versions_ = at<ElfW(Verdef)>(entry->d_un.d_ptr);
         }
@@ -41,21 +42,8 @@ class Definitions {
     /// Is the name defined here? Then `function` is it (or the object), or null where only the loader can
     /// tell. `version`: null for the one that programs are linked with today.
     bool find(const char* name, void*& function, const char* version = nullptr) const noexcept {
-        if (!is_complete()) return false;
-        std::uint32_t hash = 5381;
-        for (const char* letter = name; *letter; ++letter)
-            hash = hash * 33 + static_cast<unsigned char>(*letter);
-        constexpr std::uint32_t bits = 8 * sizeof(ElfW(Addr));
-        const ElfW(Addr) word = filter()[hash / bits % hash_[2]];
-        if (!(word >> hash % bits & word >> (hash >> hash_[3]) % bits & 1)) return false;
-        std::uint32_t symbol = buckets()[hash % bucket_count()];
-        if (symbol < first()) return false;
-        for (;; ++symbol) {
-            if ((chain(symbol) | 1) == (hash | 1) && is_definition(symbol, version) &&
-                own_equal(names_ + symbols_[symbol].st_name, name))
-                break;
-            if (chain(symbol) & 1) return false;
-        }
+        const std::uint32_t symbol = is_complete() ? look_up(name, version) : look_up_old(name, version);
+        if (symbol == STN_UNDEF) return false;
         auto* address = reinterpret_cast<void*>(base_ + symbols_[symbol].st_value);
         if (kind(symbol) == STT_FUNC || kind(symbol) == STT_OBJECT) function = address;
 #if defined(__x86_64__)
@@ -67,9 +55,10 @@ class Definitions {
 
     /// Does the object want a function of this name from another one?
     bool refers_to(const char* name) const noexcept {
-        if (!is_complete()) return false;
-        for (std::uint32_t symbol = 1; symbol < first();
-             ++symbol) // those before the table are no definitions
+        if (!symbols_ || !names_) return false;
+        // In front of the newer table are those that are no definitions; the older one has all.
+        const std::uint32_t end = hash_ ? first() : old_hash_ ? old_hash_[1] : 0;
+        for (std::uint32_t symbol = 1; symbol < end; ++symbol)
             if (symbols_[symbol].st_shndx == SHN_UNDEF && own_equal(names_ + symbols_[symbol].st_name, name))
                 return true;
         return false;
@@ -81,6 +70,38 @@ class Definitions {
     }
 
   private:
+    /// The definition of the name; STN_UNDEF: there is none.
+    std::uint32_t look_up(const char* name, const char* version) const noexcept {
+        std::uint32_t hash = 5381;
+        for (const char* letter = name; *letter; ++letter)
+            hash = hash * 33 + static_cast<unsigned char>(*letter);
+        constexpr std::uint32_t bits = 8 * sizeof(ElfW(Addr));
+        const ElfW(Addr) word = filter()[hash / bits % hash_[2]];
+        if (!(word >> hash % bits & word >> (hash >> hash_[3]) % bits & 1)) return STN_UNDEF;
+        std::uint32_t symbol = buckets()[hash % bucket_count()];
+        if (symbol < first()) return STN_UNDEF;
+        for (;; ++symbol) {
+            if ((chain(symbol) | 1) == (hash | 1) && is_definition(symbol, version) &&
+                own_equal(names_ + symbols_[symbol].st_name, name))
+                return symbol;
+            if (chain(symbol) & 1) return STN_UNDEF;
+        }
+    }
+    /// The same in the table of the System V standard, which is all that some linkers write.
+    std::uint32_t look_up_old(const char* name, const char* version) const noexcept {
+        if (!symbols_ || !names_ || !old_hash_ || old_hash_[0] == 0) return STN_UNDEF;
+        std::uint32_t hash = 0;
+        for (const char* letter = name; *letter; ++letter) {
+            hash = (hash << 4) + static_cast<unsigned char>(*letter);
+            hash = (hash ^ (hash >> 24 & 0xf0)) & 0xfffffff;
+        }
+        const std::uint32_t* const first_of = old_hash_ + 2;
+        const std::uint32_t* const next_of = first_of + old_hash_[0];
+        for (std::uint32_t symbol = first_of[hash % old_hash_[0]]; symbol; symbol = next_of[symbol])
+            if (is_definition(symbol, version) && own_equal(names_ + symbols_[symbol].st_name, name))
+                return symbol;
+        return STN_UNDEF;
+    }
     bool is_complete() const noexcept { return symbols_ && names_ && hash_; }
     std::uint32_t bucket_count() const noexcept { return hash_[0]; }
     std::uint32_t first() const noexcept { return hash_[1]; }
@@ -120,6 +141,7 @@ class Definitions {
     const ElfW(Sym) * symbols_ = nullptr;
     const char* names_ = nullptr;
     const std::uint32_t* hash_ = nullptr;
+    const std::uint32_t* old_hash_ = nullptr;
     const ElfW(Half) * versions_ = nullptr;
     const ElfW(Verdef) * own_versions_ = nullptr;
 };
