@@ -1,5 +1,7 @@
 #include "base/options.hpp"
 
+#include "base/raw_calls.hpp"
+
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -27,6 +29,19 @@ constexpr Entry table[] = {
 #include "options_table.inc"
 #undef HOMING_OPTION
 };
+
+constexpr std::size_t table_size = sizeof table / sizeof table[0];
+
+/// What the environment stated when this library came into the process; null before.
+struct Kept {
+    const char* values[table_size];
+};
+constinit const Kept* kept = nullptr;
+
+/// Null: nothing.
+const char* stated(const Entry& e) noexcept {
+    return kept ? kept->values[&e - table] : std::getenv(e.variable);
+}
 
 const Entry& entry(Option option) noexcept { return table[static_cast<std::size_t>(option)]; }
 
@@ -69,11 +84,30 @@ std::string problem_with(const Entry& e, const char* value) {
 
 } // namespace
 
+void keep_options() noexcept {
+    std::size_t bytes = sizeof(Kept);
+    for (const Entry& e : table)
+        if (const char* value = std::getenv(e.variable)) bytes += std::strlen(value) + 1;
+    void* const memory = raw::map_memory(bytes); // as long as the process lives
+    if (!memory) return;
+    auto* const all = static_cast<Kept*>(memory);
+    char* text = static_cast<char*>(memory) + sizeof(Kept);
+    for (const Entry& e : table) {
+        const char* value = std::getenv(e.variable);
+        if (!value) continue;
+        const std::size_t length = std::strlen(value) + 1;
+        std::memcpy(text, value, length);
+        all->values[&e - table] = text;
+        text += length;
+    }
+    kept = all;
+}
+
 const char* option_variable(Option option) noexcept { return entry(option).variable; }
 
 const char* option_text(Option option) noexcept {
     const Entry& e = entry(option);
-    const char* value = std::getenv(e.variable);
+    const char* value = stated(e);
     if (!value || !*value) return e.default_value;
     return *e.choices && !is_choice(e.choices, value) ? e.default_value : value;
 }
@@ -120,7 +154,7 @@ bool parse_size(const char* text, std::size_t& bytes) noexcept {
 std::string option_errors() {
     std::string errors;
     for (const Entry& e : table) {
-        const char* value = std::getenv(e.variable);
+        const char* value = stated(e);
         if (!value || !*value) continue;
         if (const std::string problem = problem_with(e, value); !problem.empty())
             errors += std::string(e.variable) + "=" + value + " is not possible (" + problem +

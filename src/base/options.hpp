@@ -14,6 +14,10 @@ enum class Option {
     count
 };
 
+/// The options are those of now from now on: a program may clear its environment, or write over it (for a
+/// title in the list of processes), before its first region.
+void keep_options() noexcept;
+
 /// The value from the environment, else the default. Never null; no allocation (usable in a constructor).
 const char* option_text(Option option) noexcept;
 /// The environment variable's name, for messages.

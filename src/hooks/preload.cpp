@@ -134,6 +134,7 @@ __attribute__((constructor)) void enter() noexcept {
     look_up_exports();
     find_shadowed();
     bind_own_imports();
+    keep_options();
     keep_own_memory_whole();
     know_c_library();
     prepare_asymmetric_fences();

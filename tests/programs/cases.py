@@ -148,7 +148,7 @@ CASES: list[Case] = [
     Case("daemon", works=False),
     Case("inherits", ("exec",), status=11),
     *_modes("inherits", "vfork fork spawn system popen failed"),
-    *_modes("environment", "clear preload twice empty"),
+    *_modes("environment", "clear early preload twice empty"),
     # control flow and stacks
     Case("jump"),
     *_modes("little_stack", "thread coroutine", variants=("gcc",)),

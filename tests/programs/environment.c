@@ -1,15 +1,17 @@
 // A program that clears its environment, changes its directory, and replaces itself by a program that uses
 // OpenMP.
 //
-// clear | preload (only LD_PRELOAD is removed) | twice (itself again, twice) | empty (an empty array of
-// arguments' names)
+// clear | early (cleared before the first region) | preload (only LD_PRELOAD is removed) | twice (itself
+// again, twice) | empty (an empty array of arguments' names)
 #include "core.h"
 #include <unistd.h>
 
 int main(int count, char** arguments) {
     const char* how = count > 1 ? arguments[1] : "clear";
     core_start();
+    if (strcmp(how, "early") == 0) clearenv();
     core_run(CORE_ITERATIONS);
+    if (strcmp(how, "early") == 0) return core_end();
     printf("%s %016llx\n", how, (unsigned long long)core_sum);
     fflush(stdout);
     if (strcmp(how, "end") == 0) return core_end();
