@@ -398,6 +398,7 @@ def test_sampling_moves_a_registered_array_of_a_program_without_openmp(
     assert result.exit_status == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["right"] == 1
+    assert found["taken"] == 1
     # Its main thread placed a quarter of them right; the others were moved by homing, not by the kernel.
     assert found["home"] >= 1024
     record = read_record(variables["HOMING_RECORD"])

@@ -4,12 +4,14 @@
 #define _GNU_SOURCE
 #include <homing/homing.h>
 
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, PAGES = 2048, NODES = 4, PART = PAGES / NODES };
@@ -30,6 +32,13 @@ static void* sweep(void* number) {
     return NULL;
 }
 
+/// Has homing stated where pages of the array may go? Then the kernel's balancing moves none of them.
+static int is_taken(void) {
+    int mode = MPOL_DEFAULT;
+    syscall(SYS_get_mempolicy, &mode, NULL, 0, array, MPOL_F_ADDR);
+    return mode != MPOL_DEFAULT;
+}
+
 static int at_home(void) {
     int count = 0;
     homing_where(array, (size_t)PAGES * PAGE, nodes, PAGES);
@@ -42,8 +51,9 @@ int main(void) {
     if (posix_memalign((void**)&array, PAGE, (size_t)PAGES * PAGE)) return 1;
     memset(array, 0, (size_t)PAGES * PAGE);
     upmlib_memrefcnt(array, (size_t)PAGES * PAGE);
-    usleep(
-        3000000); // from the first scan on the array is homing's, and the kernel's balancing leaves it alone
+    for (int tenths = 0; tenths < 600 && !is_taken(); ++tenths)
+        usleep(100000);
+    const int taken = is_taken();
     pthread_t threads[NODES];
     for (long i = 0; i < NODES; ++i)
         if (pthread_create(&threads[i], NULL, sweep, (void*)i)) return 1;
@@ -59,7 +69,7 @@ int main(void) {
         for (long at = i * PART * PAGE; at < (i + 1) * PART * PAGE; at += 64)
             right &= array[at] == (char)sweeps[i];
     }
-    printf("{\"home\": %d, \"right\": %d}\n", home, right);
+    printf("{\"taken\": %d, \"home\": %d, \"right\": %d}\n", taken, home, right);
     free(array);
     return 0;
 }
