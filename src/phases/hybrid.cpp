@@ -23,7 +23,13 @@ constinit Hybrid* the_hybrid = nullptr; ///< of the process, once it has begun
 Hybrid::Hybrid(std::unique_ptr<Mechanism> iterative, std::size_t most, double threshold, bool guarded)
     : iterative_(std::move(iterative)), replayer_(most, threshold, true), guarded_(guarded) {}
 
+/// What moves at iterations looks for the homes of pages, not for where a phase needs them.
+void Hybrid::bring_back(Engine& engine) {
+    if (std::exchange(displaced_, no_phase) != no_phase) replayer_.bring_back(engine);
+}
+
 void Hybrid::iteration_observed(Engine& engine, bool check) {
+    bring_back(engine);
     iterative_->iteration_observed(engine, check);
     decided_ = true;
     if (state_ == State::settles && !engine.is_guess() && engine.stability().settled())
@@ -31,13 +37,12 @@ void Hybrid::iteration_observed(Engine& engine, bool check) {
 }
 
 void Hybrid::iteration_begins(Engine& engine) {
+    bring_back(engine);
     iterative_->iteration_begins(engine);
     // Rounds of observation may have many iterations each.
     iterations_ += state_ == State::settles && !engine.is_guess();
     if (state_ == State::settles && decided_ && iterations_ >= most_iterations_before)
         state_ = State::records;
-    if (displaced_ != no_phase) replayer_.bring_back(engine);
-    displaced_ = no_phase;
     if (recorder_)
         end_recording(engine);
     else if (state_ == State::records)

@@ -44,6 +44,7 @@ class Hybrid final : public Mechanism {
         replays,
         rests ///< no phase is worth a move
     };
+    void bring_back(Engine& engine);
     void begin_recording(Engine& engine);
     void end_recording(Engine& engine);
     double gain_ns(Engine& engine, std::size_t number, std::uint32_t region) const;

@@ -9,6 +9,34 @@ namespace {
 
 constexpr std::size_t page_count = 400;
 
+/// Moves pages as another mechanism does, and notes where they were when it began to decide.
+class Looks final : public Mechanism {
+  public:
+    Looks(std::unique_ptr<Mechanism> decides, const Program& program)
+        : decides_(std::move(decides)), program_(program) {}
+    const char* name() const noexcept override { return decides_->name(); }
+    void iteration_observed(Engine& engine, bool check) override {
+        look();
+        decides_->iteration_observed(engine, check);
+    }
+    void iteration_begins(Engine& engine) override {
+        look();
+        decides_->iteration_begins(engine);
+    }
+
+    std::size_t decisions = 0;
+    std::size_t least_at_home = page_count;
+
+  private:
+    void look() {
+        ++decisions;
+        least_at_home = std::min(least_at_home, program_.right(program_.block()));
+    }
+
+    std::unique_ptr<Mechanism> decides_;
+    const Program& program_;
+};
+
 /// Three regions use the array by blocks of pages, and one in the opposite order.
 class Sweeps : public Program {
   public:
@@ -16,24 +44,34 @@ class Sweeps : public Program {
         initialise(block());
         EXPECT_TRUE(start());
         engine->guarded([&] {
-            auto one = std::make_unique<Hybrid>(make_iterative(true, engine->team()), most, 1.5, guarded);
+            auto iterative = std::make_unique<Looks>(make_iterative(true, engine->team()), *this);
+            looks = iterative.get();
+            auto one = std::make_unique<Hybrid>(std::move(iterative), most, 1.5, guarded);
             hybrid = one.get();
             engine->move_by(std::move(one));
         });
     }
     int opposite(std::size_t page) const { return nodes - 1 - block()(page); }
-    void step() {
-        iterate(1, block());
+    void phase() {
         engine->region_begin(0x9000);
         home_in_phase = right(block());
         for (std::size_t page = 0; page < page_count; ++page)
             touch(page, opposite(page));
         engine->region_end();
+    }
+    void step() {
+        iterate(1, block());
+        phase();
         region(0xa000, block());
         home_behind = right(block());
     }
+    void step_that_ends_in_phase() {
+        iterate(1, block());
+        phase();
+    }
 
     Hybrid* hybrid = nullptr;
+    Looks* looks = nullptr;
     std::size_t home_in_phase = 0, home_behind = 0;
 };
 
@@ -54,6 +92,27 @@ TEST_F(HybridPhases, ARegionThatWantsOtherHomesIsAPhase) {
     EXPECT_EQ(program.engine->regions()[region].function, Address{0x9000});
     EXPECT_GE(program.hybrid->replayer().phases()[number].eligible, page_count - 2);
     EXPECT_EQ(program.hybrid->replayer().phases().size(), 5u) << "all regions are weighed";
+}
+
+TEST_F(HybridPhases, AnIterationThatEndsInAPhaseIsJudgedWithItsPagesAtHome) {
+    Sweeps program(false);
+    for (int i = 0; i < 200 && program.hybrid->moved_phases().empty(); ++i)
+        program.step_that_ends_in_phase();
+    ASSERT_EQ(program.hybrid->moved_phases().size(), 1u);
+    program.looks->decisions = 0;
+    program.looks->least_at_home = page_count;
+    for (int i = 0; i < 10; ++i) {
+        program.engine->stability().wake(); // something is decided at the end of each
+        program.step_that_ends_in_phase();
+        EXPECT_EQ(program.home_in_phase, page_count - 20);
+    }
+    EXPECT_GE(program.looks->decisions, 10u);
+    EXPECT_EQ(program.looks->least_at_home, page_count);
+    program.region(0x1000, program.block()); // the last replay is undone, too
+    const auto number = program.hybrid->moved_phases().begin()->second;
+    const Replayer::Phase& phase = program.hybrid->replayer().phases()[number];
+    EXPECT_EQ(phase.moved, 20 * phase.replays);
+    EXPECT_EQ(phase.undone, phase.moved);
 }
 
 TEST_F(HybridPhases, WhereItDoesNotPayNothingMovesAndTheEngineRests) {
