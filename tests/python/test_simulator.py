@@ -477,12 +477,12 @@ def test_fail_if(tmp_path: Path, build: Callable[..., Path]) -> None:
 
 
 def test_the_sweep_of_caches(tmp_path: Path, build: Callable[..., Path]) -> None:
-    # In turns: free threads miss a few lines more or less in each run.
+    # A thread's part of the array fits in the largest cache, of 128 KiB, and in no smaller one.
     flags = ("--mechanism", "observe", "--sweep", "cache", "--summary", "none", "--deterministic")
-    result = simulate(tmp_path, build("sweep.c"), "2", flags=flags)
+    result = simulate(tmp_path, build("sweep.c"), "4", flags=flags, OMP_NUM_THREADS="8")
     rows = result["counts"]["sweep"]
     assert len(rows) >= 6 and sum(row["own"] for row in rows) == 1
-    assert [row["total_misses"] for row in rows][-1] <= rows[0]["total_misses"]
+    assert rows[-1]["total_misses"] < rows[0]["total_misses"] / 2
     assert result["output"].count("\n") == 1  # the program's own run alone is heard
 
 
