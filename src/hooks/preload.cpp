@@ -19,6 +19,7 @@
 #include "hooks/signals/signals.hpp"
 #include "hooks/surroundings.hpp"
 #include "hooks/syscalls/own_calls.hpp"
+#include "machine/machine.hpp"
 #include "machine/simulation.hpp"
 #include "phases/hybrid.hpp"
 #include "phases/replayer.hpp"
@@ -135,6 +136,7 @@ __attribute__((constructor)) void enter() noexcept {
     find_shadowed();
     bind_own_imports();
     keep_options();
+    keep_process_cpus();
     keep_own_memory_whole();
     know_c_library();
     prepare_asymmetric_fences();

@@ -39,12 +39,15 @@ struct Machine {
 int quick_node_count() noexcept;
 int quick_node_count(const char* has_cpu_file) noexcept; ///< the same of another file
 
-/// Discover this machine through sysfs. Never empty: a kernel without NUMA has one node. CPUs are those that
-/// the process may run on: its affinity, or, where the environment asks an OpenMP runtime for binding
-/// Where the process may run. Once an OpenMP runtime has bound its threads, the calling thread's own affinity
-/// is a single place and says nothing about the process; then its control group says it. Ascending.
+/// The calling thread, which is the process's first, may run where the process may: programs that bind their
+/// threads may bind that one before homing looks.
+void keep_process_cpus() noexcept;
+/// Where the process may run: what keep_process_cpus() saw, and what the calling thread may use now. Where
+/// the environment asks an OpenMP runtime for binding (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY,
+/// KMP_AFFINITY), which it does before this library begins: the CPUs of the control group. Ascending.
 std::vector<int> process_cpus();
-/// (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY), those of its control group.
+/// Discover this machine through sysfs, with the CPUs that the process may run on. Never empty: a kernel
+/// without NUMA has one node.
 Machine discover_machine(Kernel& kernel);
 
 /// The machine of a folder like /sys/devices/system, for a process that may use these nodes and CPUs

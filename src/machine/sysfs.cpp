@@ -241,18 +241,28 @@ std::vector<int> cpus_of_control_group() {
     return {};
 }
 
+constexpr std::size_t mask_bits = 8 * sizeof(unsigned long);
+using CpuMask = std::array<unsigned long, most_cpus / mask_bits>;
+
+/// Of the calling thread.
+void read_affinity(CpuMask& mask) noexcept { raw::call(SYS_sched_getaffinity, 0, sizeof mask, mask.data()); }
+
+constinit CpuMask affinity_at_start{};
+
 } // namespace
+
+void keep_process_cpus() noexcept { read_affinity(affinity_at_start); }
 
 std::vector<int> process_cpus() {
     for (const char* variable : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
         if (std::getenv(variable)) return cpus_of_control_group();
     }
-    std::array<unsigned long, most_cpus / (8 * sizeof(unsigned long))> mask{};
-    const long bytes = raw::call(SYS_sched_getaffinity, 0, sizeof mask, mask.data());
+    CpuMask mask{};
+    read_affinity(mask);
     std::vector<int> cpus;
-    for (int cpu = 0; cpu < bytes * 8; ++cpu) {
-        constexpr int bits = 8 * sizeof(unsigned long);
-        if (mask[static_cast<std::size_t>(cpu / bits)] >> (cpu % bits) & 1) cpus.push_back(cpu);
+    for (std::size_t cpu = 0; cpu < std::size_t{most_cpus}; ++cpu) {
+        const unsigned long word = mask[cpu / mask_bits] | affinity_at_start[cpu / mask_bits];
+        if (word >> (cpu % mask_bits) & 1) cpus.push_back(static_cast<int>(cpu));
     }
     return cpus;
 }

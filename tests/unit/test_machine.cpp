@@ -299,5 +299,22 @@ TEST(QuickNodeCount, ReadsTheKernelsList) {
     EXPECT_EQ(quick_node_count(name), 1);
 }
 
+TEST(ProcessCpus, AThreadThatBindsItselfLeavesThemAsTheyWereAtTheStart) {
+    for (const char* variable : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"})
+        if (std::getenv(variable)) GTEST_SKIP() << variable << " is set";
+    cpu_set_t before;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+    keep_process_cpus();
+    const std::vector<int> all = process_cpus();
+    ASSERT_EQ(static_cast<int>(all.size()), CPU_COUNT(&before));
+    if (all.size() < 2) GTEST_SKIP() << "needs two CPUs";
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(all.front()), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(process_cpus(), all);
+    ::sched_setaffinity(0, sizeof before, &before);
+}
+
 } // namespace
 } // namespace homing::machine_tests
