@@ -298,8 +298,15 @@ void Engine::count_remote_misses() {
                 area->remote_misses += references_[i].weight;
 }
 
+/// Before a source gives its policies back: pages of which it has armed hint faults would go wherever they
+/// are touched next. Who only looks on leaves the kernel to its work.
+void Engine::keep_balancing_off() {
+    if (mechanism_->moves()) own_areas();
+}
+
 void Engine::pause_source() {
     if (!source_running_ || source_paused_) return;
+    keep_balancing_off();
     source_->pause();
     source_paused_ = true;
 }
@@ -324,9 +331,9 @@ void Engine::begin_observing(policy::Activity activity) {
 
 void Engine::stop_sampling() {
     if (!source_running_ || !samples_itself()) return;
+    keep_balancing_off();
     sampled_->stop();
     source_running_ = false;
-    if (mechanism_->moves()) own_areas(); // who only looks on leaves the kernel to its work
 }
 
 void Engine::start_source() {

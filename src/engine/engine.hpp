@@ -255,6 +255,7 @@ class Engine final : public phases::Listener {
     double stated_seconds(double now);
     void next_iteration();
     void start_source();
+    void keep_balancing_off();
     void stop_sampling();
     void follow_changes_within_round(double now);
     void end_observing();

@@ -20,12 +20,16 @@ static int nodes[PAGES];
 static atomic_int stop;
 static long sweeps[NODES];
 
-static void* sweep(void* number) {
-    const long me = (long)number;
+static int run_on(long number) {
     cpu_set_t cpu;
     CPU_ZERO(&cpu);
-    CPU_SET(me, &cpu);
-    if (pthread_setaffinity_np(pthread_self(), sizeof cpu, &cpu)) return NULL;
+    CPU_SET(number, &cpu);
+    return pthread_setaffinity_np(pthread_self(), sizeof cpu, &cpu) == 0;
+}
+
+static void* sweep(void* number) {
+    const long me = (long)number;
+    if (!run_on(me)) return NULL;
     for (char* mine = array + me * PART * PAGE; !atomic_load(&stop); ++sweeps[me])
         for (long i = 0; i < PART * PAGE; i += 64)
             ++mine[i];
@@ -48,7 +52,7 @@ static int at_home(void) {
 }
 
 int main(void) {
-    if (posix_memalign((void**)&array, PAGE, (size_t)PAGES * PAGE)) return 1;
+    if (!run_on(0) || posix_memalign((void**)&array, PAGE, (size_t)PAGES * PAGE)) return 1;
     memset(array, 0, (size_t)PAGES * PAGE);
     upmlib_memrefcnt(array, (size_t)PAGES * PAGE);
     for (int tenths = 0; tenths < 600 && !is_taken(); ++tenths)
