@@ -129,7 +129,10 @@ class Channel:
         number = _inheritable(self._descriptor)
         status = os.fstat(number)
         try:
-            yield f"{number}:{os.getpid()}:{status.st_dev}:{status.st_ino}:{self._token}"
+            # As long in all runs: the program's stack lies below its environment, and counts of a simulated
+            # machine that are to be the same (--deterministic) depend on where it lies.
+            parts = (os.getpid(), status.st_dev, status.st_ino, self._token)
+            yield ":".join([str(number), *(f"{part:020d}" for part in parts)])
         finally:
             os.close(number)
 

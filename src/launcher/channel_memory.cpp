@@ -111,8 +111,10 @@ std::string ChannelMemory::lend() {
     if (lent_ < 0 || fstat(lent_, &there) != 0) leave_to_python();
     std::string value = std::to_string(lent_);
     for (const std::uint64_t part : {static_cast<std::uint64_t>(getpid()), std::uint64_t{there.st_dev},
-                                     std::uint64_t{there.st_ino}, token_})
-        value += ":" + std::to_string(part);
+                                     std::uint64_t{there.st_ino}, token_}) {
+        const std::string digits = std::to_string(part); // as many in all runs, as homing/channel.py has them
+        value += ":" + std::string(20 - digits.size(), '0') + digits;
+    }
     return value;
 }
 

@@ -375,6 +375,19 @@ def test_nothing_in_the_memory_is_believed() -> None:
         channel.close()
 
 
+def test_the_value_is_as_long_in_all_runs() -> None:
+    """A program's stack lies below its environment: counts that are to be the same depend on its length."""
+    lengths = set()
+    for token in (0, 7, 2**64 - 1):
+        channel = Channel.make("")
+        assert channel is not None
+        channel._token = token
+        with channel.lent() as value:
+            assert [int(part) for part in value.split(":")][1::3] == [os.getpid(), token]
+            lengths.add(len(value.partition(":")[2]))
+    assert len(lengths) == 1
+
+
 def test_the_limits_of_the_launcher_are_given_back() -> None:
     before = [resource.getrlimit(what) for what in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)]
     channel = Channel.make("")
