@@ -151,28 +151,57 @@ def _update(text: str, routine: Routine, by_use: ByUse) -> tuple[str, str, int] 
     if c and assigned and (chosen := chosen_extremum(assigned[1], target)):
         return (name, chosen[0], 3) if _is_other(target, chosen[1], routine, by_use) else None
     found = _combination(assigned[1], target, not c) if assigned else None
-    if found is None or not _is_other(target, found[1], routine, by_use):
+    signs = "<>=" if found and not c and found[0] in ("max", "min") else ""  # they may get a list
+    if found is None or not _is_other(target, found[1], routine, by_use, signs):
         return None
     return name, "+" if found[0] == "-" else found[0], 2
 
 
 def _combination(text: str, target: str, fortran: bool) -> tuple[str, str] | None:
-    """The operator and the other operand where the target is the first one."""
+    """The operator and the other operand where the target is the first one or the last one."""
     if extremum := _EXTREMUM[fortran].match(text):
         end = closing(text, extremum.end())
-        first, _, rest = leading_variable(text[extremum.end() : end - 1])
-        comma, value = rest.lstrip()[:1], rest.lstrip()[1:]
-        if first != target or comma != "," or text[end:].strip(" ;\n"):
+        if text[end:].strip(" ;\n"):
             return None
-        return extremum[1], value
+        given = text[extremum.end() : end - 1]
+        first, _, rest = leading_variable(given)
+        if first == target and rest.lstrip()[:1] == ",":
+            return extremum[1], rest.lstrip()[1:]
+        value, comma, last = _last_operand(given, ",")
+        return (extremum[1], value) if comma and _is_variable(last, target) else None
     first, _, rest = leading_variable(text)
     operation = _OPERATION.fullmatch(rest)
-    if first != target or operation is None:
+    if first == target and operation is not None:
+        # `s = s*x + y` is no product, nor is s*x/y of whole numbers.
+        if operation[1] == "*" and outside_brackets(operation[2], "+-/"):
+            return None
+        return operation[1], operation[2]
+    value, operator, last = _last_operand(text, "+-*/")
+    if operator not in ("+", "*") or not _is_variable(last, target):
         return None
-    # `s = s*x + y` is no product, nor is s*x/y of whole numbers.
-    if operation[1] == "*" and outside_brackets(operation[2], "+-/"):
+    # `s = x**s` and `s = x + +s` are none, nor is `s = y + x*s`. (x/y*s divides before s is known.)
+    if (
+        not value.strip()
+        or value.rstrip()[-1] in "+-*/"
+        or (operator == "*" and outside_brackets(value, "+-"))
+    ):
         return None
-    return operation[1], operation[2]
+    return operator, value
+
+
+def _last_operand(text: str, operators: str) -> tuple[str, str, str]:
+    """What stands before the last of the operators outside of all brackets, that operator, and the rest."""
+    depth, at = 0, -1
+    for index, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if depth == 0 and char in operators:
+            at = index
+    return (text[:at], text[at], text[at + 1 :]) if at >= 0 else ("", "", text)
+
+
+def _is_variable(text: str, target: str) -> bool:
+    found, _, rest = leading_variable(text)
+    return found == target and not rest.strip(" ;\n")
 
 
 def _is_other(target: str, value: str, routine: Routine, by_use: ByUse, signs: str = "") -> bool:
