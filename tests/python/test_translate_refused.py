@@ -424,3 +424,13 @@ def test_what_was_dealt_out_anew_by_other_numbers_is_not_taken_for_aligned(
     done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 3
     assert "'a', dimension 1, and 'b', dimension 1, are used together and lie apart" in done.stderr
+
+
+def test_a_directive_for_an_array_of_a_module_names_the_module(tmp_path: Path) -> None:
+    path = tmp_path / "p.f90"
+    path.write_text(
+        "module sim\n  real(8) :: u(9)\nend module\nprogram p\n  use sim, only: v => u\n"
+        "  !$homing distribute v(block)\n  v = 1\n  print *, v(3)\nend program\n"
+    )
+    with pytest.raises(TranslationError, match=r"p\.f90:6:3: 'v' is declared in 'sim': distribute it there"):
+        translate([str(path)], Options("spmd"))

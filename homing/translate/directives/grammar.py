@@ -213,7 +213,7 @@ class _Parser(Reader):
             return None
         if self._peek().text == "(":
             return Onto(None, self._parenthesised(self._weight))
-        return Onto(self._name("a PROCESSORS or MEMORIES arrangement"), ())
+        return Onto(self._name("a PROCESSORS or MEMORIES arrangement", names_may_follow=True), ())
 
     def _weight(self) -> Text:
         token = self._peek()
@@ -238,7 +238,7 @@ class _Parser(Reader):
     def _with_target(self) -> Reference:
         if not self._keyword("with"):
             raise Wrong(self._peek(), "must be WITH and what to align with")
-        name = self._name("an array or template")
+        name = self._name("an array or template", names_may_follow=True)
         subscripts: tuple[Text, ...] = ()
         if self._peek().text in ("(", "["):
             subscripts = self._subscripts(self._align_target)

@@ -89,14 +89,31 @@ class Reader:
             found.append(self._name("an array or template"))
         return found
 
-    def _name(self, what: str) -> Name:
+    def _name(self, what: str, names_may_follow: bool = False) -> Name:
+        """names_may_follow: behind `::`."""
         token = self._take()
+        if not names_may_follow or self._tokens[min(self._at + 2, len(self._tokens) - 1)].text in ("(", "["):
+            self._no_scope(token)
         if token.kind != "name":
             raise Wrong(token, f"must be {what}")
         if self._peek().text in ("%", ".", "->"):
             raise Wrong(token, "a component of a structure cannot be named in a directive")
         key = token.text.lower() if self._fortran else token.text
         return Name(token.text, self._located.position(token.offset), key)
+
+    def _no_scope(self, token: Token) -> None:
+        """Wrong: `sim::u`."""
+        at = self._at if token.kind == "name" else self._at - 1
+        if self._tokens[at].text != "::":
+            return
+        while self._tokens[at].text == "::":
+            name, at = self._tokens[at + 1], at + 2
+        if name.kind == "name":
+            reason = f"write '{name.text}' alone"
+            if token.kind == "name":
+                scope = "module" if self._fortran else "namespace"
+                reason += f"; DISTRIBUTE stands in the {scope} that declares it"
+            raise Wrong(token, reason)
 
     def _expression(self, colon: bool = False) -> Text:
         """Everything up to a comma, a closing bracket or (unless `colon`) a colon outside of brackets."""

@@ -338,7 +338,9 @@ class Distributions:
         found = routine.lookup(name)
         if found is None:
             in_block = "is declared in a BLOCK: declare it in the procedure"
-            said = in_block if routine.places.get(name) else "is not declared here"
+            meant = self.by_use.meant(routine, name)
+            elsewhere = f"is declared in '{meant[0].name}': distribute it there" if meant else ""
+            said = in_block if routine.places.get(name) else elsewhere or "is not declared here"
             self._wrong(origin, f"'{origin.name}' {said}")
             return
         scope, declaration = found
