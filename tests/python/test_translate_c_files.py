@@ -376,3 +376,47 @@ def test_another_files_array_in_a_function(tmp_path: Path) -> None:
     (tmp_path / "m.c").write_text(f"void set(void);\n{user}")
     with pytest.raises(TranslationError, match="whose parts no other file knows"):
         translate([str(tmp_path / name) for name in ("d.c", "m.c")], Options("spmd"))
+
+
+FIELD_H = """#include <stdio.h>
+extern double *field;
+static inline double at(int i) { return field[i]; }
+"""
+FIELD_C = """#include <stdlib.h>
+HEADER
+double *field;
+#pragma homing distribute field[block] extent(64)
+double last(void);
+int main(void) {
+    field = malloc(64 * sizeof *field);
+#pragma omp parallel for
+    for (int i = 0; i < 64; i++) field[i] = i * 0.5;
+    return last() + USE > 31;
+}
+"""
+#: What a header's function may be used by: a file that is read, and one that is not (the function is nested).
+LAST_C = '#include "at.h"\ndouble last(void) { return at(63); }\n'
+NESTED_C = (
+    '#include "at.h"\ndouble last(void) { double inner(int i) { return at(i); } return inner(63); }\n'
+)
+
+
+def test_functions_of_headers_do_not_see_parts(tmp_path: Path) -> None:
+    """The program read a pointer that got no memory."""
+    (tmp_path / "at.h").write_text(FIELD_H)
+    (tmp_path / "p.c").write_text(FIELD_C.replace("HEADER", '#include "at.h"').replace("USE", "at(1)"))
+    with pytest.raises(TranslationError, match=r"'at' \(.*at\.h:3\) uses the distributed 'field', and"):
+        translate([str(tmp_path / "p.c")], Options("spmd"))
+    translate([str(tmp_path / "p.c")], Options("pages"))
+
+
+@pytest.mark.parametrize("other", [LAST_C, NESTED_C])
+def test_nor_do_they_in_other_files(tmp_path: Path, other: str) -> None:
+    (tmp_path / "at.h").write_text(FIELD_H)
+    (tmp_path / "p.c").write_text(FIELD_C.replace("HEADER", "").replace("USE", "0"))
+    (tmp_path / "last.c").write_text(other)
+    compile_one = ("--to", "spmd", "--", "gcc", "-fopenmp", "-c")
+    assert homing(tmp_path, *compile_one, "p.c").returncode == 0
+    done = homing(tmp_path, *compile_one, "last.c")
+    assert done.returncode == 1
+    assert "last.c:1:1: is not translated because of its problems, and names 'field'" in done.stderr

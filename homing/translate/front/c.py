@@ -200,6 +200,8 @@ class _Builder(CStatements):
                 calls = quiet_calls(cursor, self.name)
                 if calls is not None:
                     scope.quiet[self.name(cursor)] = calls
+                if not self.cxx:
+                    used_there(scope, cursor)
         if self.cxx:
             self.classes.header(cursor)
 
@@ -308,6 +310,22 @@ class _Builder(CStatements):
     def is_array(self, name: str) -> bool:
         known = self.routine.lookup(name)
         return known is not None and bool(known[1].bounds) and known[1].storage not in ("pointer", "dummy")
+
+
+def used_there(scope: Routine, function: Cursor) -> None:
+    """Variables that a header's function uses, whose body is not read."""
+    where = f"{function.location.file.name}:{function.location.line}"
+    for inner in function.walk_preorder():
+        meant = inner.referenced if inner.kind is CursorKind.DECL_REF_EXPR else None
+        if meant is None or meant.kind is not CursorKind.VAR_DECL:
+            continue
+        around = meant.semantic_parent
+        if around is None or around.kind is not CursorKind.FUNCTION_DECL:
+            reason = (
+                f"'{function.spelling}' ({where}) uses the distributed '{meant.spelling}', and functions of "
+                "headers are not followed: define it in this file"
+            )
+            scope.unseen.setdefault(meant.spelling, (0, 0, reason))
 
 
 def _defines(declaration: Declaration) -> tuple[bool, bool, bool]:

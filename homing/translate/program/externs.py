@@ -41,6 +41,8 @@ def _seen(name: str, array: Array, other: Routine, units: Sequence[Unit]) -> Ite
     declared = other.declarations.get(name)
     if declared is not None and not _static(other, declared):
         yield other.source.problem(declared.begin, declared.end, reason)
+    elif declared is None and name in other.included and name in other.unseen:  # by a header's function
+        yield other.source.problem(*other.unseen[name])
     elif declared is None and name in other.included:
         for reference in _uses(name, other, units):
             yield other.source.problem(reference.begin, reference.end, reason)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TypeVar
 
 from homing.errors import UserError
+from homing.translate.directives.model import Form
+from homing.translate.not_translated import included_by
 from homing.translate.plan.collect import refusals
 from homing.translate.positions import Position, Problem, TranslationError
 from homing.translate.program.files import Others, others_of
@@ -16,6 +19,8 @@ from homing.translate.program.state import Piece, digest, piece_of, state_of, wi
 from homing.translate.translation import Options, Output, Refused, Result
 
 _T = TypeVar("_T")
+#: C: what declares, and uses nothing.
+_EXTERN = re.compile(r"\bextern\b[^;{}()]*;")
 
 
 @dataclass
@@ -109,8 +114,11 @@ def unread(
     problems: list[Problem] = []
     for path in sorted(set(checked) & left.keys()):
         source = pieces[path].loaded.source
+        texts = [source.text]
+        if source.form is Form.C:  # functions of headers are compiled with it
+            texts += [_EXTERN.sub("", text) for _, text in included_by(source, pieces[path].own.flags)]
         for one in result.shared:
-            if one.named_in(source.text, source.form):
+            if any(one.named_in(text, source.form) for text in texts):
                 problems += left[path]
                 reason = f"is not translated because of its problems, and names {one}"
                 problems.append(Problem(Position(path, 1, 1), "", reason))
