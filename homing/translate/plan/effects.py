@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from homing.translate.directives.model import Form
+from homing.translate.front.c_computes import COMPUTES
 from homing.translate.front.intrinsics import INTRINSICS
 from homing.translate.plan.clauses import counters
 from homing.translate.plan.derived_types import DerivedTypes
@@ -74,18 +75,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_MATH = _words("""
-    acos acosh asin asinh atan atan2 atanh cabs carg cbrt ccos ceil cexp cimag clog conj copysign cos
-    cosh cpow creal csin csqrt erf erfc exp exp2 expm1 fabs fdim floor fma fmax fmin fmod hypot ilogb
-    ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround nan nearbyint nextafter pow
-    remainder rint round scalbn sin sinh sqrt tan tanh tgamma trunc
-""")
-#: They do nothing but compute a value.
-_C_COMPUTES = frozenset(name + suffix for name in _MATH for suffix in ("", "f", "l")) | _words("""
-    abs atof atoi isalpha isdigit isfinite isinf isnan isspace labs llabs memcmp std::abs std::clamp std::max
-    std::min strcmp strlen strncmp tolower toupper
-""")
-_C_HARMLESS = _C_COMPUTES | _words("""
+_C_HARMLESS = COMPUTES | _words("""
     __assert_fail aligned_alloc assert calloc free malloc realloc std::exchange std::move std::swap
 """)
 #: They write what their first argument means, and nothing else.
@@ -185,7 +175,7 @@ class Effects:
         for name in names:
             callee = self.routines.get(name)
             known = self.of(callee) if callee is not None else None
-            if known.acts or known.arguments if known else not (name in _C_COMPUTES or _quiet(routine, name)):
+            if known.acts or known.arguments if known else not (name in COMPUTES or _quiet(routine, name)):
                 return False
         return bool(names)
 
@@ -229,7 +219,7 @@ def _quiet(routine: Routine, name: str) -> bool:
     waiting, seen = [name], set[str]()
     while waiting:
         one = waiting.pop()
-        if one in seen or (seen and one in _C_COMPUTES):
+        if one in seen or (seen and one in COMPUTES):
             continue
         seen.add(one)
         if one not in known:
