@@ -28,6 +28,11 @@ def blanked(text: str, fortran: bool, blank: str) -> str:
     return _NO_CODE[fortran].sub(lambda match: re.sub(r"[^\n]", blank, match[0]), text)
 
 
+def without_comments(text: str) -> str:
+    """C: the text with a blank for each comment."""
+    return _NO_CODE[False].sub(lambda match: " " if match[0].startswith("/") else match[0], text)
+
+
 def edited(text: str, edits: Iterable[Edit]) -> str | None:
     """The text with its changes; None: there are none, or one lies inside another."""
     out, at = [], 0

@@ -97,7 +97,8 @@ def _parse(
     if source.form is Form.C:
         from homing.translate.front import c
 
-        return c.read(source, scanned.directives, options.of(source.path).flags, plain)
+        parts = options.target in ("spmd", "mpi")
+        return c.read(source, scanned.directives, options.of(source.path).flags, plain, parts)
     from homing.translate.front import fortran, lines
 
     unit = fortran.read(source, scanned.directives)

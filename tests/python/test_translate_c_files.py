@@ -396,9 +396,7 @@ int main(void) {
 """
 #: What a header's function may be used by: a file that is read, and one that is not (the function is nested).
 LAST_C = '#include "at.h"\ndouble last(void) { return at(63); }\n'
-NESTED_C = (
-    '#include "at.h"\ndouble last(void) { double inner(int i) { return at(i); } return inner(63); }\n'
-)
+NESTED_C = '#include "at.h"\ndouble last(void) { double inner(int i) { return at(i); } return inner(63); }\n'
 
 
 def test_functions_of_headers_do_not_see_parts(tmp_path: Path) -> None:

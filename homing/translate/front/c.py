@@ -59,13 +59,17 @@ _OPENMP = "-D_OPENMP=201511"
 
 
 def read(
-    source: SourceFile, directives: Sequence[Directive], flags: Sequence[str], plain: bool = True
+    source: SourceFile,
+    directives: Sequence[Directive],
+    flags: Sequence[str],
+    plain: bool = True,
+    parts: bool = False,
 ) -> tuple[Unit, list[int]]:
     """Parse a C file and hang the directives where they belong; also the offsets at which lines can be
     marked.
 
     TranslationError: what clang calls an error. UserError: there is no libclang. Plainer: it can be said in
-    plainer words (not with `plain`, of a file that is said so).
+    plainer words (not with `plain`, of a file that is said so). parts: see check_plain.
     """
     _check_spelling(source)
     index = clang_index()
@@ -101,7 +105,7 @@ def read(
     builder = _Builder(source)
     with raising_callbacks():
         if not plain:
-            check_plain(source, unit, parse)
+            check_plain(source, unit, parse, parts)
         builder.file(unit.cursor)
         pragmas = list(pragmas_of(source, unit))
     attach(source, builder.routines, pragmas, directives, builder.classes.ranges)

@@ -137,7 +137,7 @@ def _written_out(text: str, macros: _Macros, inside: frozenset[str]) -> str:
             if opened is None:
                 continue
             end = closing(code, opened.end())
-            given = _arguments(text[opened.end() : end - 1], code[opened.end() : end - 1])
+            given = arguments_of(text[opened.end() : end - 1], code[opened.end() : end - 1])
             given = tuple(_written_out(one, macros, inside) for one in given)
             if len(given) != len(macro.parameters) or "..." in macro.parameters:
                 return text
@@ -165,14 +165,14 @@ def with_arguments(macro: Macro, use: str) -> list[str] | None:
     if macro.parameters is None:
         return list(macro.body)
     opened = code.find("(") + 1
-    given = _arguments(use[opened:-1], code[opened:-1])
+    given = arguments_of(use[opened:-1], code[opened:-1])
     if not opened or len(given) != len(macro.parameters) or "..." in macro.parameters or "##" in macro.body:
         return None
     pieces = dict(zip(macro.parameters, given, strict=True))
     return [pieces.get(one, one) for one in macro.body]
 
 
-def _arguments(text: str, code: str) -> tuple[str, ...]:
+def arguments_of(text: str, code: str) -> tuple[str, ...]:
     """What stands between commas that no brackets hold."""
     found, depth, begin = [], 0, 0
     for at, char in enumerate(code):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from clang.cindex import Cursor, CursorKind, Diagnostic, TranslationUnit, Type, TypeKind
 
 from homing.translate.code_text import Edit, edited
+from homing.translate.front.c_called import CalledFunctions
 from homing.translate.front.c_element_pointers import ElementPointers
 from homing.translate.front.c_macros import Macro, accesses, apart, defined, with_arguments
 from homing.translate.front.c_places import Places
@@ -33,11 +34,16 @@ _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(?:homing|distribute)\b(.*)$
 _PARALLEL = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(?:omp|homing|distribute)\b", re.MULTILINE)
 #: How deep macros, and references, may be made of others.
 _DEEPEST = 20
+#: How often calls are looked for in what was put for others, and how much longer the text may become.
+_MOST_ROUNDS, _MOST_GROWN = 60, 20
 
 
-def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str], TranslationUnit]) -> None:
+def check_plain(
+    source: SourceFile, unit: TranslationUnit, parse: Callable[[str], TranslationUnit], parts: bool
+) -> None:
     """Plainer: the file can be said in plainer words. TranslationError: a directive that is not seen. parse:
-    reads a text in the place of the file's."""
+    reads a text in the place of the file's. parts: arrays will be in parts, which functions do
+    not see."""
     places = Places(source)
     everything = list(unit.cursor.get_children())
     pragmas = [
@@ -51,6 +57,8 @@ def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str]
         made = edited(source.text, pragmas)  # declarations that are not understood stay
     if _PARALLEL.search(source.text):
         made = _without_pointers(source, unit if made is None else parse(made), made, parse)
+        if parts:
+            made = _without_calls(source, unit if made is None else parse(made), made, parse)
     if made is not None:
         raise Plainer(SourceFile(source.path, made, source.form, source.fixed_columns, True, source.cxx))
 
@@ -60,15 +68,8 @@ def _without_pointers(
 ) -> str | None:
     """The text, changed so far or not (None), without pointers to elements and rows."""
     for _ in range(_DEEPEST):  # a reference to what is one
-        text = source.text if made is None else made
-        read = SourceFile(source.path, text, source.form, source.fixed_columns, True, source.cxx)
-        everything = children(unit.cursor) if source.cxx else unit.cursor.get_children()
-        functions = [
-            one
-            for one in _declared(everything, source.path)
-            if one.kind is CursorKind.FUNCTION_DECL and one.is_definition()
-        ]
-        found = edited(text, list(ElementPointers(read, _named(text)).edits(functions)))
+        read, functions = _functions(source, made, unit)
+        found = edited(read.text, list(ElementPointers(read, _named(read.text)).edits(functions)))
         if found is None:
             break
         unit = parse(found)
@@ -76,6 +77,43 @@ def _without_pointers(
             break
         made = found
     return made
+
+
+def _without_calls(
+    source: SourceFile, unit: TranslationUnit, made: str | None, parse: Callable[[str], TranslationUnit]
+) -> str | None:
+    """The same without calls of functions that use distributed arrays of the file, in loops."""
+    inlined: set[str] = set()
+    for _ in range(_MOST_ROUNDS):
+        read, functions = _functions(source, made, unit)
+        called = CalledFunctions(read, _named(read.text), functions)
+        edits = called.edits()
+        found = edited(read.text, edits)
+        if found is None:
+            found = edited(read.text, called.unused(inlined))
+        if found is None or len(found) > _MOST_GROWN * len(source.text):
+            break
+        unit = parse(found)
+        if any(one.severity >= Diagnostic.Error for one in unit.diagnostics):
+            break
+        inlined |= called.inlined
+        made = found
+    return made
+
+
+def _functions(
+    source: SourceFile, made: str | None, unit: TranslationUnit
+) -> tuple[SourceFile, list[Cursor]]:
+    """The file as it was made, and its functions."""
+    text = source.text if made is None else made
+    read = SourceFile(source.path, text, source.form, source.fixed_columns, True, source.cxx)
+    everything = children(unit.cursor) if source.cxx else unit.cursor.get_children()
+    functions = [
+        one
+        for one in _declared(everything, source.path)
+        if one.kind is CursorKind.FUNCTION_DECL and one.is_definition()
+    ]
+    return read, functions
 
 
 def _named(text: str) -> set[str]:

@@ -12,7 +12,7 @@ from homing.translate.front.cxx import REFERENCES
 from homing.translate.front.libclang import ARRAYS
 
 #: What may take or free memory, or run what is not seen.
-_LOUD = (
+LOUD = (
     CursorKind.ASM_STMT,
     CursorKind.CXX_DELETE_EXPR,
     CursorKind.CXX_NEW_EXPR,
@@ -22,16 +22,18 @@ _LOUD = (
 )
 
 
-def quiet_calls(function: Cursor, named: Callable[[Cursor], str]) -> frozenset[str] | None:
-    """What a function calls that writes nothing but variables of its own; None: it may write more. named:
-    what a function is called in the tree."""
+def quiet_calls(
+    function: Cursor, named: Callable[[Cursor], str], reads: bool = False
+) -> frozenset[str] | None:
+    """What a function calls that writes nothing but variables of its own; None: it may write more, or (but
+    with `reads`) read what others write. named: what a function is called in the tree."""
     calls = set()
     for inner in function.walk_preorder():
-        if inner.kind in _LOUD:
+        if inner.kind in LOUD:
             return None
         if inner.kind is CursorKind.VAR_DECL and not _own(inner):
             return None
-        if inner.kind is CursorKind.DECL_REF_EXPR and not _known(inner):
+        if inner.kind is CursorKind.DECL_REF_EXPR and not reads and not _known(inner):
             return None
         if inner.kind is CursorKind.CALL_EXPR:
             callee = inner.referenced
@@ -66,8 +68,7 @@ def _known(name: Cursor) -> bool:
     meant = name.referenced
     if meant is None or meant.kind is not CursorKind.VAR_DECL:
         return True
-    inside = meant.semantic_parent is not None and meant.semantic_parent.kind is CursorKind.FUNCTION_DECL
-    return inside or meant.type.is_const_qualified()
+    return _inside(meant) or meant.type.is_const_qualified()
 
 
 def _writes_own(target: Cursor) -> bool:
@@ -85,4 +86,9 @@ def _writes_own(target: Cursor) -> bool:
     meant = at.referenced
     if meant.kind is CursorKind.PARM_DECL:
         return meant.type.kind not in REFERENCES and meant.type.kind not in ARRAYS
-    return meant.kind is CursorKind.VAR_DECL and _own(meant)
+    return meant.kind is CursorKind.VAR_DECL and _own(meant) and _inside(meant)
+
+
+def _inside(variable: Cursor) -> bool:
+    around = variable.semantic_parent
+    return around is not None and around.kind is CursorKind.FUNCTION_DECL

@@ -210,12 +210,12 @@ class OwnedLoops:
                     "asks for the shape of a distributed array in a region: read it into a variable before",
                 )
             else:
-                self.work.wrong(
-                    reference.begin,
-                    reference.end,
-                    why_not_copied(self.work.source, reference)
-                    or "a whole distributed array inside a loop that is shared out",
-                )
+                whole = "a whole distributed array inside a loop that is shared out"
+                if reference.argument_of in self.work.distributions.routines:
+                    name = f"'{reference.argument_of}'"
+                    whole += f": give {name} elements of it, or write what {name} does into the loop"
+                reason = why_not_copied(self.work.source, reference) or whole
+                self.work.wrong(reference.begin, reference.end, reason)
         elif (
             reference.subscripts is not None
             and len(reference.subscripts) != self.work.arrays[reference.name].rank
