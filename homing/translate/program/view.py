@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TypeVar
 
 from homing.errors import UserError
+from homing.translate.code_text import blanked
 from homing.translate.directives.model import Form
 from homing.translate.not_translated import included_by
 from homing.translate.plan.collect import refusals
@@ -19,8 +20,10 @@ from homing.translate.program.state import Piece, digest, piece_of, state_of, wi
 from homing.translate.translation import Options, Output, Refused, Result
 
 _T = TypeVar("_T")
-#: C: what declares, and uses nothing.
+#: C: what declares, and uses nothing; what a header's block of declarations begins with.
 _EXTERN = re.compile(r"\bextern\b[^;{}()]*;")
+_LINKAGE = re.compile(r'\bextern\s*"C(?:\+\+)?"\s*\{')
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define\b.*(?:\\\n.*)*", re.MULTILINE)
 
 
 @dataclass
@@ -116,7 +119,7 @@ def unread(
         source = pieces[path].loaded.source
         texts = [source.text]
         if source.form is Form.C:  # functions of headers are compiled with it
-            texts += [_EXTERN.sub("", text) for _, text in included_by(source, pieces[path].own.flags)]
+            texts += [_uses_of(text) for _, text in included_by(source, pieces[path].own.flags)]
         for one in result.shared:
             if any(one.named_in(text, source.form) for text in texts):
                 problems += left[path]
@@ -125,6 +128,22 @@ def unread(
                 break
     if problems:
         raise Refused(problems, replace(result.plan, refused=refusals(problems)), left)
+
+
+def _uses_of(header: str) -> str:
+    """What a C header may use: its macros, and what stands in braces. Prototypes name their parameters."""
+    found, depth, begin = _DEFINE.findall(header), 0, 0
+    text = _LINKAGE.sub("", _EXTERN.sub("", header))
+    code = blanked(text, False, " ")
+    for at, char in enumerate(code):
+        if char == "{":
+            depth += 1
+            begin = at if depth == 1 else begin
+        elif char == "}" and depth:  # not that of the linkage
+            depth -= 1
+            if depth == 0:
+                found.append(text[begin : at + 1])
+    return "\n".join(found)
 
 
 def _as_told(result: Result, left: Iterable[str], others: Others, given: set[str]) -> None:
