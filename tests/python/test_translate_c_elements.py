@@ -97,7 +97,46 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize("program", [ADDRESSES, MACROS])
+#: Macros that name variables: loops of which the index is declared before, so that it has a value there.
+VARIABLES = """\
+#include <stdio.h>
+#define N 60
+static double u[N], v[N];
+#pragma homing distribute u[block], v[block]
+#define HERE i
+#define NEXT (HERE + 1)
+#define BACK(n) (i - (n))
+#define LAST (last - 1)
+#define SIZE_OF_N N
+static void smooth(double *x, double *y, int last)
+{
+    int i = 3;
+#pragma omp parallel for
+    for (i = 1; i < LAST; i++) {
+        y[HERE] = x[NEXT] + 2 * x[BACK(1)];
+#ifdef HERE
+        y[i] += HERE * SIZE_OF_N;
+#endif
+    }
+}
+int main(void)
+{
+    int i = 5, last = N;
+#pragma omp parallel for
+    for (i = 0; i < last; i++)
+        u[HERE] = v[i] = i * i % 7;
+#pragma omp parallel for
+    for (i = 1; i < LAST; i++)
+        v[i] = u[HERE] * 3 - u[NEXT] + u[BACK(1)];
+    smooth(v, u, last);
+    for (i = 0; i < N; i++)
+        printf("%g %g\\n", u[i], v[HERE]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("program", [ADDRESSES, MACROS, VARIABLES])
 def test_elements_by_addresses_and_macros(tmp_path: Path, program: str) -> None:
     source = tmp_path / "p.c"
     source.write_text(program)

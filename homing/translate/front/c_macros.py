@@ -1,12 +1,15 @@
 """C: macros that stand for elements of arrays (`#define U(i, j) u[i][j]`), for heads of loops
 (`#define LOOP(i, n) for (int i = 0; i < n; i++)`), or by which two variables change places, are written out
-in files with directives, as the user could have written them."""
+in files with directives, as the user could have written them. So are those that name variables themselves
+(`#define HERE i`), in all files: a name in a subscript that is no variable's would be the same in each
+iteration."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from clang.cindex import Cursor, CursorKind
 
@@ -20,6 +23,9 @@ _CHANGE = re.compile(
     r"(?:do )?(?:{ )?(?:[\w*() ]+[ *)])?(\w+) = (\w+) ; \2 = (\w+) ; \3 = \1(?: ;)?(?: })?(?: while \( 0 \))?"
 )
 _OPENED = re.compile(r"\s*\(")
+#: Asks what is defined, or for a number.
+_ASKS = re.compile(r"[ \t]*#[ \t]*(?!pragma\b)")
+_VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,11 @@ def defined(cursor: Cursor) -> Macro:
 class _Macros:
     """Those that are defined where the preprocessor stands."""
 
-    def __init__(self) -> None:
+    def __init__(self, variables: Callable[[], set[str]]) -> None:
         self._cursors: dict[str, Cursor] = {}
         self._known: dict[str, Macro] = {}
         self._within: dict[str, frozenset[str]] = {}
+        self._variables = variables
 
     def define(self, cursor: Cursor) -> None:
         self._cursors[cursor.spelling] = cursor
@@ -62,24 +69,35 @@ class _Macros:
         return self._known.get(name)
 
     def within(self, name: str) -> frozenset[str]:
-        """The words of a macro, and of those that it is made of."""
+        """The words of a macro, and of those that it is made of, but for their parameters."""
         if name not in self._within:
             found: set[str] = set()
             waiting = [name]
             while waiting:
                 macro = self.get(waiting.pop())
-                fresh = [one for one in macro.body if one not in found] if macro else []
+                given = {*found, *(macro.parameters or ())} if macro else found
+                fresh = [one for one in macro.body if one not in given] if macro else []
                 found.update(fresh)
                 waiting += fresh
             self._within[name] = frozenset(found)
         return self._within[name]
 
     def matters(self, name: str) -> bool:
-        """Has it subscripts, is it the head of a loop, or do its arguments change places?"""
+        """Has it subscripts, names it variables, is it the head of a loop, or do its arguments change
+        places?"""
         macro = self.get(name)
         if macro is None:
             return False
+        if self.names_variables(name):
+            return True
         return "[" in self.within(name) or macro.body[:1] == ("for",) or _changing(macro) is not None
+
+    def names_variables(self, name: str) -> bool:
+        """Those of the program: what the system's headers define is left to them."""
+        if name not in self._cursors or self._cursors[name].location.is_in_system_header:
+            return False
+        words = [one for one in self.within(name) if _WORD.fullmatch(one) and one not in self._cursors]
+        return bool(words) and not self._variables().isdisjoint(words)
 
     def makes_words(self, name: str) -> bool:
         """Has it texts or words made from its arguments?"""
@@ -89,14 +107,13 @@ class _Macros:
 def accesses(
     source: SourceFile, everything: Iterable[Cursor], places: Places, named: Collection[str]
 ) -> Iterator[Edit]:
-    """Macros in the file's code by which elements of the named arrays are meant, and heads of loops, written
-    out. What stays: those that make words or texts (#, ##), what they get, and uses of more than one line."""
-    if not named:
-        return
-    arrays = "|".join(sorted(map(re.escape, named)))
-    wanted = re.compile(rf"\b(?:{arrays})\s*(?:\[|=(?!=))|\Afor\b")
+    """Macros in the file's code by which elements of the named arrays or variables are meant, and heads of
+    loops, written out. What stays: those that make words or texts (#, ##), what they get, and uses of more
+    than one line."""
+    arrays = "|".join(sorted(map(re.escape, named))) or "(?!)"
+    wanted = re.compile(rf"\b(?:{arrays})\s*(?:\[|=(?!=))" + (r"|\Afor\b" if named else ""))
     bracketed = re.compile(rf"(?<![\w)\]])\(\s*({arrays})\s*\)\s*\[")  # (u)[i], where no function gets u
-    macros = _Macros()
+    macros = _Macros(cache(lambda: _variables(everything, source.path)))
     kept = 0  # what stands before this place stays, or is written out already
     for cursor in everything:
         if cursor.kind is CursorKind.MACRO_DEFINITION:
@@ -106,7 +123,7 @@ def accesses(
             if where is None or where.name != source.path:
                 continue
             begin, end = places.begin(cursor), places.end(cursor)
-            if begin < kept:
+            if begin < kept or _ASKS.match(source.text, source.text.rfind("\n", 0, begin) + 1):
                 continue
             use = source.text[begin:end]
             made = use
@@ -114,9 +131,20 @@ def accesses(
                 kept = end
             elif "\n" not in use:
                 made = bracketed.sub(r"\1[", _written_out(use, macros, frozenset()))
-            if made != use and wanted.search(made):
+            if made != use and (macros.names_variables(cursor.spelling) or wanted.search(made)):
                 kept = end
                 yield begin, end, made
+
+
+def _variables(everything: Iterable[Cursor], path: str) -> set[str]:
+    """The names of the file's variables and parameters."""
+    found = set()
+    for cursor in everything:
+        where = cursor.location.file
+        if where is None or where.name != path or not cursor.kind.is_declaration():
+            continue
+        found |= {one.spelling for one in cursor.walk_preorder() if one.kind in _VARIABLES}
+    return found
 
 
 def _written_out(text: str, macros: _Macros, inside: frozenset[str]) -> str:
