@@ -22,11 +22,14 @@ class Affine:
     names: frozenset[str]
 
     def coefficient(self, name: str) -> int:
-        return dict(self.terms).get(name, 0)
+        """How much the value grows with the name; 0 where it is none of the terms, or inside another one, too
+        (i - mod(i, 4)): then it is hidden."""
+        return 0 if self._inside(name) else dict(self.terms).get(name, 0)
 
     def without(self, name: str) -> Affine:
         """The same without the term `name`."""
-        return Affine(self.constant, tuple(t for t in self.terms if t[0] != name), self.names - {name})
+        names = self.names if self._inside(name) else self.names - {name}
+        return Affine(self.constant, tuple(t for t in self.terms if t[0] != name), names)
 
     def minus(self, other: Affine) -> int | None:
         """The difference, where it is a number."""
@@ -44,6 +47,9 @@ class Affine:
     def hides(self, name: str) -> bool:
         """Is the name inside a term, so that nothing is known about how the value depends on it?"""
         return name in self.names and self.coefficient(name) == 0
+
+    def _inside(self, name: str) -> bool:
+        return any(term != name and name in names_in(term) for term, _ in self.terms)
 
 
 def names_in(text: str) -> frozenset[str]:

@@ -163,6 +163,16 @@ def test_sums_of_any_names(text: str, constant: int, terms: tuple[tuple[str, int
     assert (value.constant, value.terms) == (constant, terms)
 
 
+@pytest.mark.parametrize(
+    "text", ["i - mod(i, 4)", "i - i % 4", "2*i + n/i", "i + k(i)", "i - i", "mod(i, 4)"]
+)
+def test_an_index_inside_another_term_is_hidden(text: str) -> None:
+    value = affine(text)
+    assert value.coefficient("i") == 0 and value.hides("i")
+    assert text == "i - i" or "i" in value.without("i").names
+    assert not affine("i - mod(j, 4)").hides("i") and affine("i - mod(j, 4)").coefficient("i") == 1
+
+
 def test_constructs_nest_as_they_are_written() -> None:
     text = "do 10 i = 1, 3\ndo 10 j = 1, 3\nif (x > 1) then\nx = 2\nend if\n10 x = x + 1\n"
     (outer,) = body(text).routines[0].body

@@ -370,3 +370,53 @@ def test_a_last_line_that_goes_on_in_none(tmp_path: Path) -> None:
     path.write_text("double a[9];\n#pragma homing\\\n")
     with pytest.raises(TranslationError, match=r"p.c:2:1: a directive is missing"):
         translate([str(path)], Options("spmd"))
+
+
+#: The index is inside a quotient, too; it is declared before the loop, and has a value there.
+GROUPS = {
+    "p.f90": """\
+program p
+  integer, parameter :: n = 60
+  integer :: i
+  real(8) :: u(n), v(n)
+!$homing distribute u(block), v(block)
+  i = 5
+!$omp parallel do
+  do i = 1, n
+    u(i) = i*i
+    v(i) = 0
+  end do
+!$omp parallel do
+  do i = 5, n - 5
+    v(i) = u(i - mod(i, 4)) + u(i + 3*i/40)
+  end do
+  print '(f9.2)', v
+end program
+""",
+    "p.c": """\
+#include <stdio.h>
+#define N 60
+static double u[N], v[N];
+#pragma homing distribute u[block], v[block]
+int main(void)
+{
+    int i = 5;
+#pragma omp parallel for
+    for (i = 0; i < N; i++)
+        u[i] = i * i;
+#pragma omp parallel for
+    for (i = 3; i < N - 4; i++)
+        v[i] = u[i - i % 4] + u[i + 3 * i % 4];
+    for (i = 0; i < N; i++)
+        printf("%g\\n", v[i]);
+    return 0;
+}
+""",
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_an_element_by_the_index_and_a_quotient_of_it(workshop: Workshop, name: str) -> None:
+    source = workshop.place() / name
+    source.write_text(GROUPS[name])
+    workshop.expect_the_same(source, ("spmd", "mpi"))
