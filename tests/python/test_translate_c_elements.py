@@ -97,7 +97,7 @@ int main(void)
 """
 
 
-#: Macros that name variables: loops of which the index is declared before, so that it has a value there.
+#: Macros that name variables, or have no brackets. The index is declared before its loop, with a value.
 VARIABLES = """\
 #include <stdio.h>
 #define N 60
@@ -108,12 +108,13 @@ static double u[N], v[N];
 #define BACK(n) (i - (n))
 #define LAST (last - 1)
 #define SIZE_OF_N N
+#define TWO 1 + 1
 static void smooth(double *x, double *y, int last)
 {
     int i = 3;
 #pragma omp parallel for
-    for (i = 1; i < LAST; i++) {
-        y[HERE] = x[NEXT] + 2 * x[BACK(1)];
+    for (i = 2; i < LAST; i++) {
+        y[HERE] = x[NEXT] + 2 * x[BACK(1)] - x[i - (TWO)];
 #ifdef HERE
         y[i] += HERE * SIZE_OF_N;
 #endif

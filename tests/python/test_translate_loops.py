@@ -420,3 +420,13 @@ def test_an_element_by_the_index_and_a_quotient_of_it(workshop: Workshop, name: 
     source = workshop.place() / name
     source.write_text(GROUPS[name])
     workshop.expect_the_same(source, ("spmd", "mpi"))
+
+
+@pytest.mark.parametrize("inside", ["for (int j = 0; j < 2; j++) { int i = j; v[j] = u[i]; }", "i += i % 2;"])
+def test_an_index_that_is_something_else_inside_the_loop_is_no_index(tmp_path: Path, inside: str) -> None:
+    source = tmp_path / "p.c"
+    text = GROUPS["p.c"].replace("v[i] = u[i - i % 4] + u[i + 3 * i % 4];", f"{{ {inside} v[i] = u[i]; }}")
+    source.write_text(text)
+    reason = "its index 'i' is written or declared anew inside: use another name"
+    with pytest.raises(TranslationError, match=reason):
+        translate([str(source)], Options("spmd"))

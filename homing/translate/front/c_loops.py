@@ -26,6 +26,7 @@ from homing.translate.tree import (
     Routine,
     Statement,
     Subscript,
+    written_in_all,
 )
 
 #: The same comparison with its sides exchanged.
@@ -169,6 +170,11 @@ class Loops:
             r.name for r in head.references if r.access not in (Access.READ, Access.OTHER)
         )
         made.body = self.body(body)
+        if made.variable is not None and made.variable in written_in_all(made.body):
+            made.unrolled_reason = (
+                f"its index '{made.variable}' is written or declared anew inside: use another name"
+            )
+            made.variable = made.first = made.last = None
         return made
 
     def control(self, made: Loop, children: list[Cursor]) -> bool:

@@ -1,8 +1,8 @@
 """C: macros that stand for elements of arrays (`#define U(i, j) u[i][j]`), for heads of loops
 (`#define LOOP(i, n) for (int i = 0; i < n; i++)`), or by which two variables change places, are written out
 in files with directives, as the user could have written them. So are those that name variables themselves
-(`#define HERE i`), in all files: a name in a subscript that is no variable's would be the same in each
-iteration."""
+(`#define HERE i`) and sums without brackets (`#define OFF 1 + 1`), in all files: a name in a subscript that
+is no variable's would be the same in each iteration, and one value in `i - (OFF)`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 from clang.cindex import Cursor, CursorKind
 
@@ -83,19 +84,23 @@ class _Macros:
         return self._within[name]
 
     def matters(self, name: str) -> bool:
-        """Has it subscripts, names it variables, is it the head of a loop, or do its arguments change
-        places?"""
+        """Has it subscripts, means it more than a value's name, is it the head of a loop, or do its arguments
+        change places?"""
         macro = self.get(name)
         if macro is None:
             return False
-        if self.names_variables(name):
+        if self.means_more(name):
             return True
         return "[" in self.within(name) or macro.body[:1] == ("for",) or _changing(macro) is not None
 
-    def names_variables(self, name: str) -> bool:
-        """Those of the program: what the system's headers define is left to them."""
-        if name not in self._cursors or self._cursors[name].location.is_in_system_header:
+    def means_more(self, name: str) -> bool:
+        """Does it name variables, or is it a sum or product without brackets around it? Those of the program:
+        what the system's headers define is left to them."""
+        macro = self.get(name)
+        if macro is None or self._cursors[name].location.is_in_system_header:
             return False
+        if _is_loose(macro.body):
+            return True
         words = [one for one in self.within(name) if _WORD.fullmatch(one) and one not in self._cursors]
         return bool(words) and not self._variables().isdisjoint(words)
 
@@ -131,9 +136,24 @@ def accesses(
                 kept = end
             elif "\n" not in use:
                 made = bracketed.sub(r"\1[", _written_out(use, macros, frozenset()))
-            if made != use and (macros.names_variables(cursor.spelling) or wanted.search(made)):
+            if made != use and (macros.means_more(cursor.spelling) or wanted.search(made)):
                 kept = end
                 yield begin, end, made
+
+
+def _is_loose(body: Sequence[str]) -> bool:
+    """Is it an expression that other operators may take apart, as `1 + 1` behind a minus?"""
+    depth, found = 0, False
+    for before, word in pairwise(("", *body)):
+        depth += (word in ("(", "[", "{")) - (word in (")", "]", "}"))
+        if word in (";", "{", "=", "..."):
+            return False
+        found |= (
+            depth == 0
+            and word in ("+", "-", "*", "/", "%")
+            and (before in (")", "]") or before[-1:].isalnum())
+        )
+    return found
 
 
 def _variables(everything: Iterable[Cursor], path: str) -> set[str]:
