@@ -520,6 +520,7 @@ _SENTINEL = re.compile(r"^[ \t\n\r\f\v]*!\$homing(?!\w)", re.I | re.M)
 @example("!$homing distribute a(block) &\n!$homing& &\n", Form.FREE, 72)
 @example("#pragma homing \\", Form.C, 72)
 @example("!$omp do nest(", Form.FREE, 72)
+@example("!$homing distribute ::", Form.FREE, 72)
 def test_any_text(text: str, form: Form, line_length: int) -> None:
     """No text ends the scanner; what begins with homing's sentinel is in what it returns; places are real."""
     scanned = scan(text, "x", form, line_length)

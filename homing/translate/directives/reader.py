@@ -106,9 +106,10 @@ class Reader:
         at = self._at if token.kind == "name" else self._at - 1
         if self._tokens[at].text != "::":
             return
-        while self._tokens[at].text == "::":
+        name = token
+        while self._tokens[at].text == "::" and at + 2 < len(self._tokens):
             name, at = self._tokens[at + 1], at + 2
-        if name.kind == "name":
+        if name is not token and name.kind == "name":
             reason = f"write '{name.text}' alone"
             if token.kind == "name":
                 scope = "module" if self._fortran else "namespace"
