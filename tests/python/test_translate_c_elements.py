@@ -123,7 +123,7 @@ static void smooth(double *x, double *y, int last)
 int main(void)
 {
     int i = 5, last = N;
-#pragma omp parallel for
+# pragma omp parallel for
     for (i = 0; i < last; i++)
         u[HERE] = v[i] = i * i % 7;
 #pragma omp parallel for

@@ -25,7 +25,7 @@ _CHANGE = re.compile(
 )
 _OPENED = re.compile(r"\s*\(")
 #: Asks what is defined, or for a number.
-_ASKS = re.compile(r"[ \t]*#[ \t]*(?!pragma\b)")
+_ASKS = re.compile(r"[ \t]*#(?![ \t]*pragma\b)")
 _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 
 
