@@ -69,14 +69,19 @@ class CalledFunctions:
             texts = [(at, text) for at, text in pragmas if begin < at < end]
             if not texts or re.search(r"\bdefault\s*\(\s*none", " ".join(text for _, text in texts)):
                 continue
-            taken = self._taken(function, [text for _, text in texts])
             loops = [one for one in self.inside[function.get_usr()] if one.kind is CursorKind.FOR_STMT]
+            begins = [self.places.begin(one) for one in loops]
+            calling = []
             for at, text in texts:
-                after = [one for one in loops if self.places.begin(one) >= at]
+                after = [index for index, begin in enumerate(begins) if begin >= at]
                 if after and re.search(r"\bfor\b", _BRACKETS.sub("", text)):
-                    first = min(after, key=self.places.begin)
-                    if names.search(self.code, self.places.begin(first), self.places.end(first)):
-                        _Caller(self, function, taken).statement(first, False)
+                    first = min(after, key=begins.__getitem__)
+                    if names.search(self.code, begins[first], self.places.end(loops[first])):
+                        calling.append(loops[first])
+            if calling:
+                caller = _Caller(self, function, self._taken(function, [text for _, text in texts]))
+                for loop in calling:
+                    caller.statement(loop, False)
         return sorted(set(self.made))
 
     def put(self, usr: str, edit: Edit) -> None:
@@ -161,7 +166,7 @@ class CalledFunctions:
 
 
 class _Caller:
-    """A loop in which calls go."""
+    """A function in whose loops calls go."""
 
     def __init__(self, file: CalledFunctions, function: Cursor, taken: set[str]) -> None:
         self.file, self.function, self.taken = file, function, taken
