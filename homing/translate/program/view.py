@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TypeVar
 
 from homing.errors import UserError
-from homing.translate.code_text import blanked
+from homing.translate.code_text import blanked, closing
 from homing.translate.directives.model import Form
 from homing.translate.not_translated import included_by
 from homing.translate.plan.collect import refusals
@@ -132,17 +132,14 @@ def unread(
 
 def _uses_of(header: str) -> str:
     """What a C header may use: its macros, and what stands in braces. Prototypes name their parameters."""
-    found, depth, begin = _DEFINE.findall(header), 0, 0
+    found = _DEFINE.findall(header)
     text = _LINKAGE.sub("", _EXTERN.sub("", header))
     code = blanked(text, False, " ")
-    for at, char in enumerate(code):
-        if char == "{":
-            depth += 1
-            begin = at if depth == 1 else begin
-        elif char == "}" and depth:  # not that of the linkage
-            depth -= 1
-            if depth == 0:
-                found.append(text[begin : at + 1])
+    at = code.find("{")
+    while at >= 0:
+        end = closing(code, at + 1)
+        found.append(text[at:end])
+        at = code.find("{", end)
     return "\n".join(found)
 
 
