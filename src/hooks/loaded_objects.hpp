@@ -12,6 +12,16 @@
 
 namespace homing::hooks {
 
+/// An address in the table of a loaded object, to which most loaders have added the base already.
+inline ElfW(Addr) loaded_at(ElfW(Addr) base, ElfW(Addr) address) noexcept {
+    return address < base ? base + address : address;
+}
+
+/// Tables of versions are chains: each entry tells how far it is to the next one, the last one 0.
+template <class T> const T* next_in_chain(const void* entry, std::size_t distance) noexcept {
+    return distance ? reinterpret_cast<const T*>(static_cast<const char*>(entry) + distance) : nullptr;
+}
+
 /// The functions that a loaded object defines, as the loader finds them: through the hash table of its
 /// dynamic symbols.
 class Definitions {
@@ -121,20 +131,13 @@ class Definitions {
                        : !(versions_[symbol] & hidden);
     }
     const char* version_of(int number) const noexcept {
-        for (const ElfW(Verdef)* one = own_versions_; one; one = next(one, one->vd_next))
-            if (one->vd_ndx == number) return names_ + next<ElfW(Verdaux)>(one, one->vd_aux)->vda_name;
+        for (const auto* one = own_versions_; one; one = next_in_chain<ElfW(Verdef)>(one, one->vd_next))
+            if (one->vd_ndx == number)
+                return names_ + next_in_chain<ElfW(Verdaux)>(one, one->vd_aux)->vda_name;
         return "";
     }
-    /// Tables of versions are chains: each entry tells how far it is to the next one, the last one 0.
-    template <class T> static const T* next(const void* entry, std::size_t distance) noexcept {
-        return distance ? reinterpret_cast<const T*>(static_cast<const char*>(entry) + distance) : nullptr;
-    }
-    static const ElfW(Verdef) * next(const ElfW(Verdef) * entry, std::size_t distance) noexcept {
-        return next<ElfW(Verdef)>(entry, distance);
-    }
-    /// Most loaders have added the base already.
     template <class T> const T* at(ElfW(Addr) address) const noexcept {
-        return reinterpret_cast<const T*>(address < base_ ? base_ + address : address);
+        return reinterpret_cast<const T*>(loaded_at(base_, address));
     }
 
     ElfW(Addr) base_;

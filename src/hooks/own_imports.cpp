@@ -39,7 +39,7 @@ class Slots {
     explicit Slots(const link_map& object) noexcept : base_(object.l_addr) {
         for (const ElfW(Dyn)* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
             const ElfW(Addr) value = entry->d_un.d_ptr;
-            const ElfW(Addr) address = value < base_ ? base_ + value : value;
+            const ElfW(Addr) address = loaded_at(base_, value);
             switch (entry->d_tag) {
             case DT_SYMTAB:
                 symbols_ = reinterpret_cast<const ElfW(Sym)*>(address);
@@ -91,14 +91,11 @@ class Slots {
     }
 
   private:
-    template <class T> static const T* behind(const void* entry, std::size_t distance) noexcept {
-        return distance ? reinterpret_cast<const T*>(static_cast<const char*>(entry) + distance) : nullptr;
-    }
     const char* version_of(std::size_t symbol) const noexcept {
         const int number = versions_ ? versions_[symbol] & 0x7fff : 0;
-        for (const auto* file = needed_; file; file = behind<ElfW(Verneed)>(file, file->vn_next))
-            for (const auto* one = behind<ElfW(Vernaux)>(file, file->vn_aux); one;
-                 one = behind<ElfW(Vernaux)>(one, one->vna_next))
+        for (const auto* file = needed_; file; file = next_in_chain<ElfW(Verneed)>(file, file->vn_next))
+            for (const auto* one = next_in_chain<ElfW(Vernaux)>(file, file->vn_aux); one;
+                 one = next_in_chain<ElfW(Vernaux)>(one, one->vna_next))
                 if (one->vna_other == number) return names_ + one->vna_name;
         return nullptr;
     }
