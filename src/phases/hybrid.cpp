@@ -70,12 +70,12 @@ bool Hybrid::region_begins(Engine& engine, std::uint32_t region) {
     if (state_ != State::replays || engine.regions()[region].is_barrier) return false;
     const auto at = moved_.find(region);
     const std::size_t number = at == moved_.end() ? no_phase : at->second;
-    if (number == displaced_) return false;
-    if (number == no_phase)
-        replayer_.bring_back(engine);
-    else
+    if (number == no_phase) {
+        bring_back(engine);
+    } else if (number != displaced_) {
         replayer_.replay_phase(engine, number);
-    displaced_ = number;
+        displaced_ = number;
+    }
     return false;
 }
 
