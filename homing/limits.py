@@ -3,6 +3,8 @@ sources made to be hard."""
 
 from __future__ import annotations
 
+import time
+
 from homing.light import contextmanager, signal
 
 TYPE_CHECKING = False
@@ -12,10 +14,17 @@ if TYPE_CHECKING:
 
 #: Readers that catch everything get the exception again after so many seconds of the same time.
 _AGAIN_SECONDS = 1.0
+#: A timer that came early is set again to no less than this: a setitimer(2) of 0 would switch it off.
+_SHORTEST_SECONDS = 0.001
 
 
 class TimeUp(BaseException):
-    """The work took too long. Not an Exception: readers catch those where input is damaged, and go on."""
+    """The work took too long, or time passed (`waited`). Not an Exception: readers catch those where input is
+    damaged, and go on."""
+
+    def __init__(self, waited: bool) -> None:
+        super().__init__()
+        self.waited = waited
 
 
 @contextmanager
@@ -40,12 +49,22 @@ def _limit(timer: int, number: signal.Signals, seconds: float) -> Iterator[None]
         yield
         return
 
-    def stop(*_: Any) -> None:
-        raise TimeUp
-
+    clock = time.process_time if timer == signal.ITIMER_PROF else time.monotonic
     left, _ = signal.getitimer(timer)
+    seconds = min(seconds, left or seconds)
+    end = clock() + seconds
+
+    def stop(*_: Any) -> None:
+        # ITIMER_PROF counts whole ticks: one that comes late, as on a virtual machine whose host is busy, is
+        # charged to the process that runs then, for all of the time since the last one.
+        early = end - clock()
+        if early > 0:
+            signal.setitimer(timer, max(early, _SHORTEST_SECONDS), _AGAIN_SECONDS)
+            return
+        raise TimeUp(waited=timer == signal.ITIMER_REAL)
+
     before = signal.signal(number, stop)
-    signal.setitimer(timer, min(seconds, left or seconds), _AGAIN_SECONDS)
+    signal.setitimer(timer, seconds, _AGAIN_SECONDS)
     try:
         yield
     finally:

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -307,6 +308,18 @@ def test_waiting_for_a_processor_is_no_work() -> None:
     with pytest.raises(TimeUp), time_limit(0.05, wall=60):
         while True:
             pass
+
+
+def test_a_timer_that_comes_early_ends_no_work() -> None:
+    """A late tick is charged as a whole to the process that it finds."""
+    with time_limit(60):
+        os.kill(os.getpid(), signal.SIGPROF)
+    begin = time.process_time()
+    with pytest.raises(TimeUp), time_limit(0.1):
+        os.kill(os.getpid(), signal.SIGPROF)
+        while True:
+            pass
+    assert time.process_time() - begin >= 0.1
 
 
 def test_limits_within_one_another() -> None:
