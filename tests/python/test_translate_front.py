@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from homing.translate.affine import affine
 from homing.translate.directives import scanner
 from homing.translate.directives.model import Form
 from homing.translate.front import fortran, second_opinion
@@ -145,32 +144,6 @@ def test_what_is_accessed(text: str, found: list[str]) -> None:
 def test_an_array_is_told_from_a_function_of_the_language() -> None:
     unit = read("subroutine s\nreal :: scale(9)\nscale(1) = sqrt(scale(max(2, 3)))\nend subroutine\n")
     assert [r.name for r in references(unit.routines[0].body) if r.intrinsic] == ["sqrt", "max"]
-
-
-@pytest.mark.parametrize(
-    ("text", "constant", "terms"),
-    [
-        ("is - 1", -1, (("is", 1),)),
-        ("2*(in + 3) - in", 6, (("in", 1),)),
-        ("lambda/2*4", 0, (("lambda / 2", 4),)),
-        ("-not**2 + 1_8", 1, (("not ** 2", -1),)),
-        ("if%or(3) - (1 - i)", -1, (("i", 1), ("if % or(3)", 1))),
-        ("a + b << 2", 0, (("a + b << 2", 1),)),
-    ],
-)
-def test_sums_of_any_names(text: str, constant: int, terms: tuple[tuple[str, int], ...]) -> None:
-    value = affine(text)
-    assert (value.constant, value.terms) == (constant, terms)
-
-
-@pytest.mark.parametrize(
-    "text", ["i - mod(i, 4)", "i - i % 4", "2*i + n/i", "i + k(i)", "i - i", "mod(i, 4)"]
-)
-def test_an_index_inside_another_term_is_hidden(text: str) -> None:
-    value = affine(text)
-    assert value.coefficient("i") == 0 and value.hides("i")
-    assert text == "i - i" or "i" in value.without("i").names
-    assert not affine("i - mod(j, 4)").hides("i") and affine("i - mod(j, 4)").coefficient("i") == 1
 
 
 def test_constructs_nest_as_they_are_written() -> None:
