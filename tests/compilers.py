@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Iterable
 from functools import cache
 
+from tests.patience import PATIENCE
+
 _C = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 _FORTRAN = "use omp_lib\nif (omp_get_max_threads() < 1) stop 1\nend\n"
 
@@ -28,7 +30,9 @@ def why_not(compiler: str, *flags: str) -> str:
         with open(source, "w", encoding="utf-8") as file:
             file.write(_FORTRAN if fortran else _C)
         command = [path, "-fopenmp", *flags, source, "-o", os.path.join(folder, "try")]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
     if done.returncode == 0:
         return ""
     reason = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[-200:])

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 """Programs of the distribution and of PyPI, each bare, with homing on one node, and on four assumed nodes.
 
 Compared are stdout, stderr (less homing's own lines), the exit status, and the files that a program makes.
 Programs that are not installed are listed as skipped. The list is tests/foreign_programs.tsv.
 
-    tests/foreign_programs.py [--short] [--on-lab] [NAME ...]
+    python -m tests.foreign_programs [--short] [--on-lab] [NAME ...]
 """
 
 from __future__ import annotations
@@ -21,10 +20,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 TREE = Path(__file__).resolve().parents[1]
 LIBRARY = Path(os.environ.get("HOMING_LIBRARY", TREE / "build" / "release" / "libhoming.so"))
-SECONDS = 300
-#: The same with the boot of a guest, which a busy machine makes slow.
+#: Seconds that a run with the boot of a guest may take: a busy machine makes it slow.
 LAB_SECONDS = 1500
 
 #: Made in each folder before a program runs.
@@ -102,7 +102,9 @@ def files_of(folder: Path) -> tuple[tuple[str, str], ...]:
 CHANGING = re.compile(r"==\d+==|\(\d+\)|process \d+|/tmp/[\w./-]+|0x[0-9a-f]+|\d+\.\d+ ?(s|ms)\b")
 
 
-def run(command: str, before: list[str], extra: dict[str, str], place: Path, seconds: int = SECONDS) -> Seen:
+def run(
+    command: str, before: list[str], extra: dict[str, str], place: Path, seconds: float = PATIENCE
+) -> Seen:
     """One run in a folder of one name, which is made anew."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
@@ -140,7 +142,7 @@ def ways(on_lab: bool) -> dict[str, tuple[list[str], dict[str, str]]]:
 def check(names: Iterable[str], on_lab: bool = False) -> tuple[list[str], list[str], dict[str, list[str]]]:
     """Same, skipped, and what differs by program."""
     same, skipped, different = [], [], {}
-    seconds = LAB_SECONDS if on_lab else SECONDS
+    seconds = LAB_SECONDS if on_lab else PATIENCE
     with tempfile.TemporaryDirectory(prefix="homing-foreign.") as scratch:
         place = Path(scratch) / "here"
         for name in names:
@@ -165,7 +167,9 @@ def check(names: Iterable[str], on_lab: bool = False) -> tuple[list[str], list[s
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.foreign_programs", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--short", action="store_true", help="what make test runs")
     parser.add_argument("--on-lab", action="store_true", help="20 of them in the guest with four nodes")
     parser.add_argument("names", nargs="*", metavar="NAME", help="these only")

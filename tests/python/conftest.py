@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 TREE = Path(__file__).resolve().parents[2]
 
 #: The command `homing`: in Python, and as users have it, the native launcher, which starts Python.
@@ -60,7 +62,7 @@ def compile_c(target: Path, source: str, *flags: str, compiler: str = "gcc") -> 
     """Compile a C program or library from its text."""
     code = target.with_suffix(".c")
     code.write_text(source)
-    subprocess.run([compiler, "-O1", *flags, str(code), "-o", str(target)], check=True, timeout=120)
+    subprocess.run([compiler, "-O1", *flags, str(code), "-o", str(target)], check=True, timeout=PATIENCE)
     return target
 
 
@@ -81,7 +83,7 @@ def homing(fake_library: Path, tmp_path: Path, request: pytest.FixtureRequest) -
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             stdin=subprocess.DEVNULL,
         )
 

@@ -14,6 +14,7 @@ import pytest
 
 from homing.records import read_record
 from homing.report.results import read_results
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HOMING_BUILD_DIR", ROOT / "build" / "release"))
@@ -47,7 +48,7 @@ def run(
     if record:
         environment["HOMING_RECORD"] = str(record)
     done = subprocess.run(
-        [str(program), *arguments], env=environment, capture_output=True, text=True, timeout=60
+        [str(program), *arguments], env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == said

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.rotation import EVERYTHING
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,8 +46,6 @@ SMALL = {
     "i_mg": ("--n", "16"),
 }
 OTHER_INITIALISATIONS = {"cg": ("published",), "mg": ("first-use",)}
-#: A program that runs longer hangs. SP of class W has 8 s of work, and took over 60 s beside a guest.
-SECONDS = 240
 #: Of what LLVM's compilers make of these programs, `make test` builds these (apps/CMakeLists.txt).
 LLVM_IN_SHORT = ("cg_flang", "jacobi_clang")
 
@@ -114,7 +113,7 @@ def run(path: Path, *arguments: str, threads: int = 2) -> subprocess.CompletedPr
     }
     environment |= {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
     return subprocess.run(
-        [path, *arguments], capture_output=True, text=True, timeout=SECONDS, env=environment
+        [path, *arguments], capture_output=True, text=True, timeout=PATIENCE, env=environment
     )
 
 
@@ -385,11 +384,15 @@ def test_lost_work_fails_the_verification_and_status_is_1(name: str, region: int
     library = preloadable(tmp_path, "lose_region", LOSE_REGION)
     environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
     environment |= {"LD_PRELOAD": str(library), "LOSE_REGION": str(region)}
-    done = subprocess.run([path, *small(name)], capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(
+        [path, *small(name)], capture_output=True, text=True, timeout=PATIENCE, env=environment
+    )
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "verification: FAILED"
     environment["LOSE_REGION"] = "1000000"
-    done = subprocess.run([path, *small(name)], capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(
+        [path, *small(name)], capture_output=True, text=True, timeout=PATIENCE, env=environment
+    )
     assert done.returncode == 0
 
 
@@ -405,10 +408,10 @@ def test_marks_its_phases_in_the_lab_only(name: str, tmp_path: Path) -> None:
     }
     environment.pop("HOMING_LAB", None)
     command = [str(path), *small(name)]
-    outside = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    outside = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environment)
     assert outside.stderr == ""
     environment["HOMING_LAB"] = "1"
-    inside = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    inside = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environment)
     assert MARK_PAGE.search(inside.stderr)
     assert inside.stderr.splitlines()[1] == "11110000"  # phases 0 to 3 were marked, no other
     assert results(inside.stdout) == results(outside.stdout)

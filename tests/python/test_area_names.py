@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from homing.records import read_record
+from tests.patience import PATIENCE
 from tests.python.conftest import TREE, environment
 from tests.rotation import in_rotation
 
@@ -183,7 +184,7 @@ def compiled(folder: Path, name: str, text: str, compiler: str, *flags: str) -> 
     (folder / name).write_text(text)
     program = folder / "program"
     words = [compiler, "-fopenmp", *flags, name, "-o", "program"]
-    subprocess.run(words, check=True, cwd=folder, timeout=120)
+    subprocess.run(words, check=True, cwd=folder, timeout=PATIENCE)
     return program
 
 
@@ -197,7 +198,7 @@ def run(folder: Path, *words: str | Path, **more: str) -> subprocess.CompletedPr
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 
@@ -353,7 +354,7 @@ def rebuilt(folder: Path, program: Path) -> None:
     source = folder / "two.c"
     source.write_text("\n\n\n" + source.read_text())
     flags = ["-O2", "-g", "-fopenmp"]
-    subprocess.run(["gcc", *flags, "two.c", "-o", program], check=True, cwd=folder, timeout=120)
+    subprocess.run(["gcc", *flags, "two.c", "-o", program], check=True, cwd=folder, timeout=PATIENCE)
 
 
 def test_the_names_of_a_run_stay_when_the_program_is_rebuilt_or_deleted(tmp_path: Path) -> None:
@@ -377,7 +378,7 @@ def test_a_record_without_names_takes_none_of_another_build(link: list[str], tmp
         LIBRARY, tmp_path, HOMING_ASSUME_NODES="2", OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive"
     )
     variables |= {"LD_PRELOAD": str(LIBRARY), "HOMING_RECORD": str(tmp_path / "r")}
-    subprocess.run([program], env=variables, check=True, cwd=tmp_path, capture_output=True, timeout=120)
+    subprocess.run([program], env=variables, check=True, cwd=tmp_path, capture_output=True, timeout=PATIENCE)
     assert "pressure: grid (two.c:4)" in run(tmp_path, "report", "r").stdout
     moved = tmp_path / "elsewhere"
     moved.mkdir()
@@ -434,7 +435,7 @@ int main(void) {
 def test_an_allocator_in_a_library_that_was_closed(tmp_path: Path) -> None:
     (tmp_path / "plugin.c").write_text(PLUGIN)
     library = ["gcc", "-g", "-O0", "-shared", "-fPIC", "plugin.c", "-o", "libplugin.so"]
-    subprocess.run(library, check=True, cwd=tmp_path, timeout=120)
+    subprocess.run(library, check=True, cwd=tmp_path, timeout=PATIENCE)
     program = compiled(tmp_path, "host.c", HOST, "gcc", "-g", "-O1", "-ldl")
     line = next(at for at, text in enumerate(HOST.splitlines(), 1) if "u = xmalloc" in text)
     assert set(areas(tmp_path, program)) == {f"u: xmalloc (plugin.c:2) from main (host.c:{line})"}

@@ -21,6 +21,7 @@ from homing.errors import UserError
 from homing.lab.built import find_built
 from homing.lab.errors import LabError
 from homing.lab.steps import Step, StepResult
+from tests.patience import PATIENCE
 from tests.python.test_apps import program
 
 RATE = {SCANNED: 1.0, SCANNED_FIRST: 1.0, FIRST: 12, "scan_size_mb": 1, "scan_period_min_ms": 100}
@@ -304,5 +305,5 @@ def test_parallel_regions_of_a_foreign_program_are_counted(tmp_path: Path, name:
         OMP_WAIT_POLICY="passive",
     )
     command = [str(program(f"pattern_{name}", "gcc")), "--size", "1M", "--iterations", "7"]
-    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=PATIENCE)
     assert counted.read_text() == "14\n"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from homing.binding import Core, cores_of, cpu_list, share, share_of, starter
+from tests.patience import PATIENCE
 from tests.python.conftest import TREE, environment
 
 
@@ -161,7 +162,7 @@ def mpirun(
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     found = {}

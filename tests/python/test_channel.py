@@ -19,6 +19,7 @@ import pytest
 
 from homing.channel import Channel
 from homing.records import read_record
+from tests.patience import PATIENCE
 from tests.places import public_folder
 from tests.python.conftest import HOMING, TREE, compile_c, environment
 
@@ -115,7 +116,7 @@ class Runner:
             cwd=self.work,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             stdin=subprocess.DEVNULL,
         )
 

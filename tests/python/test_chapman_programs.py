@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from homing.bench.programs import COMMON
+from tests.patience import PATIENCE
 from tests.python.test_apps import ROOT, built_by, program, result, results, run
 
 SOURCES = ROOT / "apps" / "chapman"
@@ -92,7 +93,7 @@ def build(folder: Path, source: Path, *flags: str) -> Path:
         *(str(common / f"{name}.c") for name in COMMON),
     ]
     subprocess.run(
-        [*first, *(flag for flag in flags if "check" not in flag)], check=True, cwd=folder, timeout=100
+        [*first, *(flag for flag in flags if "check" not in flag)], check=True, cwd=folder, timeout=PATIENCE
     )
     sources = [str(common / "app.f90")] if fortran else [f"-I{common}"]
     objects = [*(f"{name}.o" for name in COMMON), "-lm", "-o", str(target)]
@@ -100,7 +101,7 @@ def build(folder: Path, source: Path, *flags: str) -> Path:
         [compiler, "-O1", "-fopenmp", *flags, *sources, str(source), *objects],
         check=True,
         cwd=folder,
-        timeout=100,
+        timeout=PATIENCE,
     )
     return target
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from homing import completion
+from tests.patience import PATIENCE
 
 #: Asks zsh, in a terminal of its own, as a user does.
 _ZSH = """zmodload zsh/zpty
@@ -23,7 +24,7 @@ zpty -d z
 
 
 def told(command: list[str]) -> list[str]:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     return done.stdout.split("\n")
 
 

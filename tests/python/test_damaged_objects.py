@@ -16,6 +16,7 @@ from homing.report import dwarf
 from homing.report.inlined import uleb
 from homing.report.sources import Sources
 from homing.report.statements import statement
+from tests.patience import PATIENCE
 from tests.python.conftest import Command
 from tests.python.record_writer import RecordWriter
 
@@ -37,7 +38,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         path = folder / ("program" + "".join(flags))
         if not path.exists():
             subprocess.run(
-                ["gcc", "-g", "-O0", *flags, "source.c", "-o", str(path)], cwd=folder, check=True, timeout=60
+                ["gcc", "-g", "-O0", *flags, "source.c", "-o", str(path)],
+                cwd=folder,
+                check=True,
+                timeout=PATIENCE,
             )
         return path
 
@@ -96,9 +100,9 @@ def test_a_damaged_section(section: str, built: Callable[..., Path], tmp_path: P
             data[offset + skipped : offset + size] = fill(max(0, size - skipped))
             path = tmp_path / "program"
             path.write_bytes(data)
-            begin = time.monotonic()
+            begin = time.process_time()
             assert all("\n" not in one for one in named(path)[2])
-            assert time.monotonic() - begin < 30, (section, what, skipped)
+            assert time.process_time() - begin < 30, (section, what, skipped)
 
 
 @pytest.mark.parametrize("field", range(1, 8))
@@ -148,10 +152,10 @@ def test_siblings_in_a_circle_end(
     data = bytearray(sound.read_bytes())
     struct.pack_into("<I", data, sections(bytes(data))[".debug_info"][1] + at, target)
     (tmp_path / "program").write_bytes(data)
-    begin = time.monotonic()
+    begin = time.process_time()
     file, line, remarks = named(tmp_path / "program")
     assert (file, line) == ("", 0)
-    assert time.monotonic() - begin < 30
+    assert time.process_time() - begin < 30
     assert "too long to read" in remarks[0]
 
 

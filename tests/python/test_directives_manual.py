@@ -14,6 +14,7 @@ import pytest
 
 from homing.translate.directives.model import Form
 from homing.translate.directives.scanner import scan
+from tests.patience import PATIENCE
 from tests.python.test_apps import ROOT, run
 
 MANUAL = (ROOT / "docs" / "directives.md").read_text()
@@ -55,7 +56,7 @@ def compiled(source: Path, *flags: str) -> Path:
         ["gcc", "-std=c11"] if source.suffix == ".c" else ["gfortran", "-std=f2018", f"-J{source.parent}"]
     )
     command = [*compiler, "-O1", "-fopenmp", *flags, str(source), "-o", str(target)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=PATIENCE)
     return target
 
 
@@ -97,7 +98,7 @@ def translated(folder: Path, language: str, text: str, target: str) -> Path:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return program
@@ -153,6 +154,6 @@ def test_examples_between_ranks(plain: str, language: str, text: str, tmp_path: 
             env=environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=PATIENCE,
         )
         assert (done.returncode, done.stdout) == (0, plain), (ranks, done.stderr)

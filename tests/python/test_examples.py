@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.compilers import why_not
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HOMING_BUILD_DIR", ROOT / "build" / "release"))
@@ -62,7 +63,7 @@ def test_an_example_of_a_page(name: str, nodes: str, folders: Path, tmp_path: Pa
     variables = {**os.environ, "OMP_NUM_THREADS": "3", "OMP_WAIT_POLICY": "passive", "HOMING_COSTS": ""}
     variables["HOMING_ASSUME_NODES"] = nodes
     done = subprocess.run(
-        [build(name, folders)], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [build(name, folders)], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("sum ")
@@ -78,7 +79,7 @@ def test_the_clause_is_followed_under_homing(folders: Path, tmp_path: Path) -> N
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.stdout == "sum 100000000\n"
     assert "10,000 affinity hints, 10,000 honoured (100 %)" in done.stderr

@@ -20,6 +20,7 @@ from homing import files
 from homing.errors import UserError, unexpected
 from homing.limits import TimeUp, time_limit
 from homing.outputs import output
+from tests.patience import PATIENCE
 from tests.python.record_writer import four_node_run
 
 TREE = Path(__file__).resolve().parents[2]
@@ -65,7 +66,7 @@ def run(*words: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         stdin=subprocess.DEVNULL,
     )
 
@@ -181,7 +182,7 @@ def test_a_record_may_come_through_the_shells_pipe(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(TREE)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
@@ -207,7 +208,7 @@ def test_results_into_a_pipe_that_is_read(tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(TREE)},
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert json.loads((tmp_path / "out").read_text())["processes"]
 

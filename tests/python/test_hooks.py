@@ -16,11 +16,11 @@ import pytest
 
 from homing.records import Record, Region
 from tests.compilers import why_not
+from tests.patience import PATIENCE
 from tests.programs.build import OUTPUT, VARIANTS, CannotBuild, build, second_libgomp
 from tests.python.test_programs import (
     LIBRARY,
     MECHANISMS,
-    SECONDS,
     TREE,
     Outcome,
     assert_worked,
@@ -86,7 +86,7 @@ def launcher(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=PATIENCE,
     )
 
 
@@ -189,10 +189,10 @@ def test_linked_without_libgomp(tmp_path: Path) -> None:
         "-o",
         tmp_path / "one",
     ]
-    subprocess.run(command, check=True, timeout=100)
+    subprocess.run(command, check=True, timeout=PATIENCE)
     needed = subprocess.run(["readelf", "-d", tmp_path / "one"], capture_output=True, text=True, check=True)
     assert "libgomp" not in needed.stdout, "else it shows nothing"
-    subprocess.run([tmp_path / "one"], check=True, timeout=100)
+    subprocess.run([tmp_path / "one"], check=True, timeout=PATIENCE)
 
 
 def test_runtime_in_a_namespace_of_its_own(tmp_path: Path) -> None:

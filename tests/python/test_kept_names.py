@@ -20,6 +20,7 @@ from homing.report.html import page
 from homing.report.names import Namer
 from homing.report.results import read_results
 from homing.report.sources import CODE, DECLARATION
+from tests.patience import PATIENCE
 from tests.python.record_writer import RecordWriter
 
 SOURCE = """\
@@ -33,7 +34,7 @@ int main(void) { x = malloc(800000); return table[3] != 0; }
 def build(folder: Path, *flags: str, name: str = "a.out", text: str = SOURCE) -> Path:
     (folder / "a.c").write_text(text)
     command = ["gcc", "-g", "-O0", *flags, "a.c", "-o", name]
-    subprocess.run(command, check=True, cwd=folder, timeout=120)
+    subprocess.run(command, check=True, cwd=folder, timeout=PATIENCE)
     return folder / name
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from homing.records import read_record
+from tests.patience import wait_until
 from tests.python.conftest import HOMING, Command, environment
 from tests.python.record_writer import four_node_run
 
@@ -41,13 +41,6 @@ def killed(fake_library: Path, tmp_path: Path) -> Callable[..., int]:
         return int((tmp_path / "pid").read_text())
 
     return run
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + 40
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.01)
 
 
 def is_gone(process: int) -> bool:

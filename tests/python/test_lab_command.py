@@ -19,6 +19,7 @@ from homing.lab.counts import CacheModel, Counts
 from homing.lab.options import LabOptions
 from homing.lab_flags import LAB_FLAGS, lab_options
 from homing.streams import OutputError
+from tests.patience import PATIENCE
 from tests.python.conftest import environment
 
 
@@ -106,7 +107,7 @@ def test_output_that_cannot_be_passed_on(tmp_path: Path) -> None:
         env=environment(tmp_path, tmp_path),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.stdout.startswith(f"{OutputError.__module__}.{OutputError.__name__}"), done
 

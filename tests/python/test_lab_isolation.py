@@ -19,6 +19,7 @@ from homing.lab.control import ControlFolder
 from homing.lab.errors import LabError, LabInterrupted
 from homing.lab.guest import out_of_memory
 from homing.lab.interrupts import Interrupts, Passed
+from tests.patience import PATIENCE
 
 #: Prints the names of what was possible. argv: the folder in the server's view.
 ATTEMPTS = r"""
@@ -96,7 +97,7 @@ def attempts(tmp_path: Path, kind: str, user: int | None = None) -> set[str]:
     ]  # fmt: skip
     if user is not None:
         command = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert (outside / "there").read_text() == "as it was"
     assert [path.name for path in outside.iterdir()] == ["there"]

@@ -14,6 +14,7 @@ from signal import Signals
 import pytest
 
 from homing.launch import HELD
+from tests.patience import PATIENCE
 from tests.python.conftest import IN_PYTHON, NATIVE, TREE, compile_c
 
 PYTHON = shlex.join(IN_PYTHON)
@@ -92,7 +93,7 @@ def both(script: str, library: Path, folder: Path) -> list[tuple[int, str, str]]
             env=given,
             cwd=place / "here",
             capture_output=True,
-            timeout=300,
+            timeout=PATIENCE,
             stdin=subprocess.DEVNULL,
         )
         assert list((place / "tmp").iterdir()) == []
@@ -166,7 +167,7 @@ def python_is_started(script: str, library: Path, folder: Path) -> bool:
     command = f"{NATIVE} --homing-python={teller} run"
     given = {**os.environ, "HOMING_LIBRARY": str(library), "TMPDIR": str(folder), "H": command}
     done = subprocess.run(
-        ["sh", "-c", script], env=given, cwd=folder, capture_output=True, text=True, timeout=60
+        ["sh", "-c", script], env=given, cwd=folder, capture_output=True, text=True, timeout=PATIENCE
     )
     return "PYTHON" in done.stderr
 

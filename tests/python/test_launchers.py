@@ -10,6 +10,7 @@ import pytest
 
 from homing import run_files
 from homing.launchers import Task, load_launchers, task, tasks_per_node
+from tests.patience import PATIENCE
 from tests.python.conftest import TREE, Command
 
 GENERATED = TREE / "build" / "release" / "generated"
@@ -109,7 +110,7 @@ def test_the_library_has_the_same_rule(tmp_path: Path) -> None:
     (tmp_path / "driver.cpp").write_text(DRIVER)
     source = TREE / "src" / "record" / "rank.cpp"
     command = ["g++", "-std=c++20", f"-I{TREE / 'src'}", f"-I{GENERATED}", tmp_path / "driver.cpp", source]
-    subprocess.run([*command, "-o", tmp_path / "driver"], check=True, timeout=120)
+    subprocess.run([*command, "-o", tmp_path / "driver"], check=True, timeout=PATIENCE)
     names = sorted(
         {
             name
@@ -130,7 +131,7 @@ def test_the_library_has_the_same_rule(tmp_path: Path) -> None:
         input="\n".join(texts) + "\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     ranks = [(mine.rank if (mine := task(variables(text))) else -1) for text in texts]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from homing.bench.lof import paper
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +35,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     words = ["-m", "homing", "bench", "lof", "--size", "small", "--redo", "--output", str(folder)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HOMING")}
     done = subprocess.run(
-        [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900
+        [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
     return Bench(paper.PROGRAMS, done, folder)
 

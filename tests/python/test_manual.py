@@ -13,6 +13,7 @@ from homing import completion, help, manual
 from homing.cli import COMMANDS, main
 from homing.errors import UserError
 from homing.options import load_options
+from tests.patience import PATIENCE
 from tests.python.conftest import TREE, Command
 
 #: A screen, at 80 columns.
@@ -55,7 +56,7 @@ def test_the_short_flag_and_the_first_screen(capsys: pytest.CaptureFixture[str])
 def test_help_needs_no_typer() -> None:
     code = "import sys; from homing.cli import main; main(['-h']); sys.exit('typer' in sys.modules)"
     words = ["python3", "-c", code]
-    assert subprocess.run(words, cwd=TREE, stdout=subprocess.DEVNULL, timeout=60).returncode == 0
+    assert subprocess.run(words, cwd=TREE, stdout=subprocess.DEVNULL, timeout=PATIENCE).returncode == 0
 
 
 # Man pages
@@ -69,7 +70,7 @@ def test_man_pages_are_clean(tmp_path: Path) -> None:
         pytest.skip("groff is not here")
     for page in pages:
         words = ["groff", "-man", "-Tascii", "-ww", "-z", str(page)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
         assert (done.returncode, done.stderr) == (0, ""), page.name
 
 
@@ -88,7 +89,7 @@ def complete(script: Path, *words: str) -> list[str]:
     quoted = " ".join(f"'{word}'" for word in ("homing", *words))
     begin = f'source "{script}"; COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; '
     code = begin + '_homing; echo "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -110,7 +111,7 @@ def test_scripts_of_shells_are_well_formed(shell: str, tmp_path: Path) -> None:
         pytest.skip(f"{shell} is not here")
     script = tmp_path / "script"
     script.write_text(completion.script(shell))
-    assert subprocess.run([shell, "-n", str(script)], timeout=60).returncode == 0
+    assert subprocess.run([shell, "-n", str(script)], timeout=PATIENCE).returncode == 0
 
 
 def test_another_shell() -> None:

@@ -16,6 +16,7 @@ from homing.report.dwarf import ObjectInfo
 from homing.report.names import Namer
 from homing.report.sources import Sources
 from homing.report.symbols import readable_symbol
+from tests.patience import PATIENCE
 
 C_PROGRAM = """\
 #include <stdlib.h>
@@ -97,7 +98,9 @@ def build(folder: Path, source: str, name: str, compiler: str, *flags: str) -> P
     code = folder / name
     code.write_text(source)
     program = folder / f"{compiler}.out"
-    subprocess.run([compiler, *flags, str(code), "-o", str(program)], check=True, cwd=folder, timeout=120)
+    subprocess.run(
+        [compiler, *flags, str(code), "-o", str(program)], check=True, cwd=folder, timeout=PATIENCE
+    )
     return program
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from homing.records import read_record
+from tests.patience import PATIENCE
 from tests.python.test_programs import LIBRARY
 
 #: An array of 8 MiB that is written once, and regions of some microseconds that touch two pages of it.
@@ -44,7 +45,9 @@ def test_regions_that_are_over_sooner_than_they_are_armed_are_left_out(tmp_path:
         "HOMING_ARM": "every-region",
         "HOMING_RECORD": str(tmp_path / "r.homing"),
     }
-    done = subprocess.run([tmp_path / "short"], env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        [tmp_path / "short"], env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
     assert (done.returncode, done.stdout) == (0, "4000\n")
     said = [one.text for one in read_record(str(tmp_path / "r.homing")).messages]
     assert any("regions were not armed: that takes" in text for text in said), said

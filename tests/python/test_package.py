@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.compilers import why_not
+from tests.patience import PATIENCE
 
 TREE = Path(__file__).resolve().parents[2]
 BUILD = TREE / "build" / "release"
@@ -35,7 +36,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.Compl
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=PATIENCE,
     )
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from homing import paths
 from homing.paths import Cache, CacheError, distrust, make_private
+from tests.patience import PATIENCE
 
 TREE = Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -285,7 +286,7 @@ for turn in range(20):
         for _ in range(3)
     ]
     for one in made:
-        _, said = one.communicate(timeout=60)
+        _, said = one.communicate(timeout=PATIENCE)
         assert (one.returncode, said) == (0, "")
     assert sorted(one.name for one in (cache_home / "cc").iterdir() if one.name.startswith(".")) == []
 
@@ -314,7 +315,7 @@ def test_homing_cc_compiles_without_a_cache_it_can_trust(
         env={**os.environ, "PYTHONPATH": str(TREE), "TMPDIR": str(tmp_path / "tmp")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == f"homing: the cache is not used: {planted} can be written to by others\n"

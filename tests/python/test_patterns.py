@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from homing.installation import find_library
+from tests.patience import PATIENCE
 from tests.python.test_apps import in_short, program, results, run
 
 C_PATTERNS = (
@@ -57,7 +58,9 @@ def run_with_homing(path: Path, *arguments: str) -> str:
         "HOMING_COSTS": "",
         "HOMING_AREA_MINIMUM": "64KiB",
     }
-    done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(
+        [path, *arguments], capture_output=True, text=True, timeout=PATIENCE, env=environment
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from homing.environment import preload
+from tests.patience import PATIENCE
 from tests.programs.build import OUTPUT, build
 from tests.python.test_hooks import preloaded
 from tests.python.test_programs import LIBRARY, TREE, run
@@ -70,7 +71,7 @@ def wrapper(*flags: str) -> Path:
     OUTPUT.mkdir(parents=True, exist_ok=True)
     target = OUTPUT / ("wrapper" + "".join(flags) + ".so")
     command = ["gcc", "-O1", "-D_GNU_SOURCE", "-fno-builtin", "-shared", "-fPIC", *flags]
-    subprocess.run([*command, FOREIGN / "wrapper.c", "-o", target], check=True, timeout=120)
+    subprocess.run([*command, FOREIGN / "wrapper.c", "-o", target], check=True, timeout=PATIENCE)
     return target
 
 
@@ -147,10 +148,10 @@ def test_beside_a_library_that_chooses_its_functions(tmp_path: Path) -> None:
     """IFUNC: a library's functions run while those in front of it are not relocated yet, us among them."""
     chooser, user = tmp_path / "libchooser.so", tmp_path / "libuser.so"
     shared = ["gcc", "-w", "-O1", "-D_GNU_SOURCE", "-fno-builtin", "-shared", "-fPIC"]
-    subprocess.run([*shared, FOREIGN / "chooser.c", "-o", chooser], check=True, timeout=120)
+    subprocess.run([*shared, FOREIGN / "chooser.c", "-o", chooser], check=True, timeout=PATIENCE)
     # The choice is made where another library is relocated that takes the function's address.
     code = "int chosen(void); int (*pointer)(void) = chosen;"
-    subprocess.run([*shared, "-xc", "-", "-o", user], input=code, text=True, check=True, timeout=120)
+    subprocess.run([*shared, "-xc", "-", "-o", user], input=code, text=True, check=True, timeout=PATIENCE)
     others = f"{user}:{chooser}"
     alone, _ = run(["/bin/true"], {"LD_PRELOAD": others}, tmp_path)
     assert alone.status == 0 and alone.stdout == "chosen\n"

@@ -23,12 +23,12 @@ import pytest
 from homing.options import load_options
 from homing.records import Record, read_record
 from tests.compilers import why_not
+from tests.patience import PATIENCE
 from tests.programs.build import VARIANTS, CannotBuild, build, build_all
 from tests.programs.cases import CASES, Case
 
 TREE = Path(__file__).resolve().parents[2]
 LIBRARY = Path(os.environ.get("HOMING_LIBRARY", TREE / "build" / "release" / "libhoming.so"))
-SECONDS = 240
 
 #: Of the run time: what observation may take by default.
 USUAL_SHARE = float(next(option.default for option in load_options() if option.name == "observe_share"))
@@ -84,10 +84,12 @@ def run(
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=SECONDS,
+            timeout=PATIENCE,
         )
     except subprocess.TimeoutExpired as error:
-        pytest.fail(f"{' '.join(map(str, command))} did not end within {SECONDS} s; stdout: {error.stdout!r}")
+        pytest.fail(
+            f"{' '.join(map(str, command))} did not end within {PATIENCE} s; stdout: {error.stdout!r}"
+        )
     return Outcome(ended.returncode, ended.stdout), ended.stderr
 
 

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from homing.records import read_record
+from tests.patience import PATIENCE
 from tests.python.conftest import TREE, compile_c, environment
 from tests.python.record_writer import LAYOUT
 
@@ -55,7 +56,7 @@ def test_a_run_from_launch_to_json(program: Path, tmp_path: Path) -> None:
     variables = environment(
         LIBRARY, tmp_path, HOMING_ASSUME_NODES="4", OMP_NUM_THREADS="4", OMP_WAIT_POLICY="passive"
     )
-    alone = subprocess.run([program], env=variables, capture_output=True, text=True, timeout=120)
+    alone = subprocess.run([program], env=variables, capture_output=True, text=True, timeout=PATIENCE)
     words = ["run", "--json", "out.json", "--record", "kept.homing", "--", program]
     done = subprocess.run(
         [sys.executable, "-m", "homing", *words],
@@ -63,7 +64,7 @@ def test_a_run_from_launch_to_json(program: Path, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stdout) == (3, alone.stdout)
     document = json.loads((tmp_path / "out.json").read_text())
@@ -118,7 +119,7 @@ def test_a_source_that_was_asked_for_in_vain_is_told(
         env=environment(LIBRARY, tmp_path, HOMING_ASSUME_NODES="4", OMP_NUM_THREADS="2"),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert said in done.stderr
 
@@ -161,7 +162,7 @@ def results_of_run(program: Path, where: Path, **variables: str) -> dict[str, An
         env=environment(LIBRARY, where, **setting),
         cwd=where,
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     (process,) = json.loads((where / "out.json").read_text())["processes"]
     assert isinstance(process, dict)
@@ -250,7 +251,7 @@ def test_the_record_keeps_single_touches_where_it_is_asked_for_them(program: Pat
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode == 3, done.stderr
     record = read_record(str(tmp_path / "kept.homing"))
@@ -293,7 +294,11 @@ def test_no_shape_of_sysfs_ends_a_program(program: Path, tmp_path: Path, nodes: 
     variables = environment(LIBRARY, tmp_path, HOMING_ASSUME_NODES=assumed, OMP_NUM_THREADS="2")
     variables.update(L=str(LIBRARY), P=str(program), OMP_WAIT_POLICY="passive", HOMING_COSTS="")
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", script], env=variables, capture_output=True, text=True, timeout=60
+        ["unshare", "-rm", "sh", "-c", script],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip(done.stderr.strip())

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 TREE = Path(__file__).resolve().parents[2]
 REPLAY = TREE / "build" / "release" / "benchmarks" / "replay"
 RECORDINGS = sorted((TREE / "tests" / "recordings").glob("*.touches"))
 
 
 def replay(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([REPLAY, *words], capture_output=True, text=True, timeout=120)
+    return subprocess.run([REPLAY, *words], capture_output=True, text=True, timeout=PATIENCE)
 
 
 def table(path: Path) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from homing.report.compare import comparison, spread
 from homing.report.page_maps import PageMap
 from homing.report.perfetto import events, write_perfetto
 from homing.report.results import Results, read_results
+from tests.patience import PATIENCE
 from tests.places import TREE
 from tests.python.large_record import page_map
 from tests.python.record_writer import RecordWriter, four_node_run
@@ -247,7 +248,7 @@ def homing(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "HOMING_ASSUME_NODES": "4", "OMP_NUM_THREADS": "4", **environment},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=PATIENCE,
     )
 
 

@@ -17,6 +17,7 @@ from homing import run_end
 from homing.record_format import PIECE_BYTES
 from homing.records import read_record
 from homing.run_files import Records, find_records
+from tests.patience import PATIENCE
 from tests.python.conftest import Command, environment
 from tests.python.record_writer import HEADER_BYTES, four_node_run
 
@@ -49,7 +50,7 @@ def shell(script: str, fake_library: Path, folder: Path, **more: str) -> subproc
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 

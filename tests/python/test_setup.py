@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 TREE = Path(__file__).resolve().parents[2]
 
 #: What apt-get answers: libomp-19-dev drives libomp-dev out, held packages cannot be changed; an installation
@@ -64,7 +66,9 @@ class Machine:
         chosen = {"PATH": os.fspath(self.bin), "DISK": os.fspath(self.disk), "LANG": "de_DE.UTF-8"}
         chosen["PYTHON"] = sys.executable
         words = [os.fspath(self.tree / "tools" / "packages.sh"), *groups]
-        return subprocess.run(words, env=chosen, capture_output=True, text=True, check=False, timeout=300)
+        return subprocess.run(
+            words, env=chosen, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
 
     def asked(self) -> list[str]:
         log = self.bin / "apt-get.log"
@@ -142,7 +146,7 @@ def test_two_set_ups_at_once_make_one_environment(tmp_path: Path) -> None:
     words = [os.fspath(tree / "tools" / "venv.sh")]
     chosen = {"PATH": os.environ["PATH"], "PYTHON": os.fspath(python)}
     both = [subprocess.Popen(words, env=chosen, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [one.communicate(timeout=300)[1] for one in both]
+    said = [one.communicate(timeout=PATIENCE)[1] for one in both]
     assert [one.returncode for one in both] == [0, 0], said
     assert sum("Python packages into" in text for text in said) == 1, said
     assert (tree / ".venv" / "complete").exists()
@@ -162,7 +166,7 @@ def test_where_nothing_can_be_kept_the_tree_has_a_cache_of_its_own(variable: str
             cwd=TREE,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=PATIENCE,
         )
 
     here = cache("true")

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests.compilers import why_not
+from tests.patience import PATIENCE
 from tests.rotation import in_rotation
 
 TREE = Path(__file__).resolve().parents[2]
@@ -49,7 +50,7 @@ def homing(*words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
         env=environment(**more),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 
@@ -291,7 +292,9 @@ PLAIN = dict.fromkeys(["", "nested", "tasks", "threads", "fork", "jump", "memory
 @pytest.mark.parametrize(("mode", "compiler"), in_rotation(list(PLAIN), ["gcc", "clang"]))
 def test_programs_survive(tmp_path: Path, build: Callable[..., Path], mode: str, compiler: str) -> None:
     program = build("survive.c", compiler, "-mcx16", "-latomic")
-    plain = subprocess.run([program, mode], env=environment(), capture_output=True, text=True, timeout=60)
+    plain = subprocess.run(
+        [program, mode], env=environment(), capture_output=True, text=True, timeout=PATIENCE
+    )
     result = simulate(tmp_path, program, mode, flags=("--mechanism", "next-touch"))
     assert plain.returncode == result["status"] == PLAIN[mode], result["said"]
     assert result["output"] == plain.stdout
@@ -310,7 +313,7 @@ def test_programs_survive(tmp_path: Path, build: Callable[..., Path], mode: str,
 def test_other_languages(tmp_path: Path, build: Callable[..., Path], source: str, compiler: str) -> None:
     program = build(source, compiler)
     plain = subprocess.run(
-        [program], env=environment(), capture_output=True, text=True, timeout=60, check=True
+        [program], env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     result = simulate(tmp_path, program)
     assert result["status"] == 0, result["said"]
@@ -384,7 +387,7 @@ def test_no_address_space_and_no_overcommit(
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert limited.returncode == 0, limited.stderr
     assert "ulimit -v must be unlimited" in limited.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.python.conftest import environment
 from tests.python.record_writer import four_node_run
 
@@ -21,7 +22,7 @@ def shell(script: str, fake_library: Path, folder: Path) -> tuple[int, str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     return done.returncode, done.stderr
 

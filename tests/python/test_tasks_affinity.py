@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from homing.records import Record, TaskHints
+from tests.patience import PATIENCE
 from tests.programs.build import CannotBuild, build
 from tests.python.test_programs import LIBRARY, TREE, Outcome, environment, records, run
 
@@ -178,7 +179,7 @@ def test_the_summary_counts_hints(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 0, ended.stderr
     line = next(line for line in ended.stderr.splitlines() if line.startswith("tasks "))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.compilers import why_not
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHER = Path("/usr/lib/llvm-19/lib/libarcher.so")
@@ -59,7 +60,7 @@ def test_no_race(kind: str, tmp_path: Path) -> None:
     variables["TSAN_OPTIONS"] = "ignore_noninstrumented_modules=1:exitcode=66"
     if kind == "openmp":
         variables["OMP_TOOL_LIBRARIES"] = str(ARCHER)
-    done = subprocess.run([program], env=variables, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([program], env=variables, capture_output=True, text=True, timeout=PATIENCE)
     reports = reports_of(done.stderr)
     if kind != "tbb" and not done.stderr:
         assert done.returncode == 0
@@ -87,6 +88,6 @@ def test_archer_sees_a_race(tmp_path: Path) -> None:
     variables.update(
         TSAN_OPTIONS="ignore_noninstrumented_modules=1:exitcode=66", OMP_TOOL_LIBRARIES=str(ARCHER)
     )
-    done = subprocess.run([program], env=variables, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([program], env=variables, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 66
     assert reports_of(done.stderr)

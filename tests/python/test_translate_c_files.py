@@ -10,7 +10,8 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
-from tests.python.translate_programs import MPIRUN, PATIENCE, homing, run_command
+from tests.patience import PATIENCE
+from tests.python.translate_programs import MPIRUN, homing, run_command
 
 #: A file's own arrays and memory, with an alignment; another file has the same names.
 OWNER = """#include <stdlib.h>

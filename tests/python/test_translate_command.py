@@ -10,7 +10,8 @@ import pytest
 from homing.translate.directives.model import Form
 from homing.translate.not_translated import said_of, sources_of
 from homing.translate.translation import Options, translate
-from tests.python.translate_programs import PATIENCE, homing
+from tests.patience import PATIENCE
+from tests.python.translate_programs import homing
 
 C = """#include <stdio.h>
 HEADER

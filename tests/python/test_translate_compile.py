@@ -10,7 +10,8 @@ import pytest
 from homing.translate.compile import _launcher
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
-from tests.python.translate_programs import PATIENCE, homing
+from tests.patience import PATIENCE
+from tests.python.translate_programs import homing
 
 #: gcc's nested functions: clang calls them errors.
 NESTED = """int twice(int x) {

@@ -11,6 +11,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
+from tests.patience import PATIENCE
 from tests.python.translate_programs import MPIRUN, TREE, run_command
 
 TARGETS = ("spmd", "pages", "mpi", "upm")
@@ -231,7 +232,7 @@ def gives_the_same(text: str, target: str, tmp_path: Path, workshop_folder: Path
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr

@@ -9,7 +9,8 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
-from tests.python.translate_programs import PATIENCE, TREE, run_command
+from tests.patience import PATIENCE
+from tests.python.translate_programs import TREE, run_command
 
 FORTRAN = """program touch
   implicit none

@@ -10,7 +10,8 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, Result, translate
-from tests.python.translate_programs import PATIENCE, PROGRAMS, Workshop, homing
+from tests.patience import PATIENCE
+from tests.python.translate_programs import PROGRAMS, Workshop, homing
 
 HEAD = """program p
   implicit none

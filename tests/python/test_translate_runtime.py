@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from homing.translate.directives.model import Kind
 from homing.translate.plan.distributions import Distribution, GridDistribution, grid_of
+from tests.patience import PATIENCE
 from tests.python.test_apps import ROOT
-from tests.python.translate_programs import PATIENCE
 
 KINDS = {Kind.STAR: 0, Kind.BLOCK: 1, Kind.CYCLIC: 2, Kind.GEN_BLOCK: 3}
 FORTRAN, C = 0, 1

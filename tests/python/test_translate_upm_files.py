@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from homing.translate.program.files import others_of
+from tests.patience import PATIENCE
 from tests.python.test_translate_upm_phases import EXPECTED, FILES, TOLD, TREE, C, write
-from tests.python.translate_programs import PATIENCE, run_command
+from tests.python.translate_programs import run_command
 
 LIBRARY = os.environ.get("HOMING_LIBRARY") or str(TREE / "build" / "release" / "libhoming.so")
 

@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 
 from homing.translate.translation import Options, translate
+from tests.patience import PATIENCE
 from tests.python.test_translate_refused import HEAD, LOOP
-from tests.python.translate_programs import PATIENCE, homing
+from tests.python.translate_programs import homing
 
 PLAIN = "program q\n  implicit none\n  ! no directive\n  print *, 1\nend program\n"
 KEPT = """      program fixed

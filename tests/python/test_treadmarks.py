@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.python.test_apps import built_by, program
 
 
 def run(name: str, *arguments: str, compiler: str = "gcc") -> subprocess.CompletedProcess[str]:
     command = [program(f"dsm_{name}", compiler), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
 def counts(name: str, *arguments: str, compiler: str = "gcc") -> dict[str, list[int]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.places import TREE
 
 PAGE = (TREE / "docs/tutorial/index.md").read_text(encoding="utf-8")
@@ -28,7 +29,7 @@ def said(place: str, folder: Path) -> str:
         env=variables,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 TREE = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("HOMING_UNIT_TESTS", TREE / "build" / "release" / "homing_unit_tests"))
-RUN_SECONDS = 600
 # RapidCheck's cases are the same in every run: one that fails can be looked into, a green one stays green.
 # `make test-all` sets RC_PARAMS and so draws others.
 RC_PARAMS = os.environ.get("RC_PARAMS", "seed=2000")
@@ -26,7 +27,7 @@ def listed_cases() -> list[str]:
     if not PROGRAM.is_file():
         return []
     text = subprocess.run(
-        [PROGRAM, "--gtest_list_tests"], check=True, stdout=subprocess.PIPE, text=True, timeout=60
+        [PROGRAM, "--gtest_list_tests"], check=True, stdout=subprocess.PIPE, text=True, timeout=PATIENCE
     ).stdout
     names: list[str] = []
     suite = ""
@@ -55,7 +56,7 @@ class Report:
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                timeout=RUN_SECONDS,
+                timeout=PATIENCE,
             )
             self.status, self.printed = run.returncode, run.stdout
         except subprocess.TimeoutExpired as error:
@@ -69,7 +70,7 @@ class Report:
 
     def ended(self) -> str:
         tail = "\n".join(self.printed.splitlines()[-40:])
-        how = f"exit status {self.status}" if self.status is not None else f"not after {RUN_SECONDS} s"
+        how = f"exit status {self.status}" if self.status is not None else f"not after {PATIENCE} s"
         return f"{PROGRAM} ended with {how}; its last lines:\n{tail}"
 
 

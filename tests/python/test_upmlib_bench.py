@@ -17,6 +17,7 @@ from homing.bench.results import Results
 from homing.bench.upmlib import counted, paper, runs
 from homing.bench.upmlib.runs import Case, Outcome
 from homing.bench.upmlib.statements import Found, statements
+from tests.patience import PATIENCE
 from tests.places import TREE
 
 
@@ -24,7 +25,7 @@ def test_small_prints_all_four_figures(tmp_path: Path) -> None:
     words = ["-m", "homing", "bench", "upmlib", "--size", "small", "--output", str(tmp_path)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HOMING")}
     done = subprocess.run(
-        [sys.executable, *words], cwd=TREE, env=environment, capture_output=True, text=True, timeout=900
+        [sys.executable, *words], cwd=TREE, env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     assert "FAIL" not in done.stdout

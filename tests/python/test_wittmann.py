@@ -20,6 +20,7 @@ from homing.bench.results import Results
 from homing.bench.task_runs import CLAUSE
 from homing.bench.wittmann_ways import WAYS
 from tests.compilers import why_not
+from tests.patience import PATIENCE
 from tests.python.test_programs import LIBRARY
 
 GRID = ("--sites-k", "30", "--sites-j", "33", "--sites-i", "41", "--block-j", "7", "--block-i", "3")
@@ -34,7 +35,7 @@ def run(
     variables.update(OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="passive", HOMING="off")
     variables.update(HOMING_ASSUME_NODES=str(nodes), **(more or {}))
     done = subprocess.run(
-        [find_program(program), *arguments], env=variables, capture_output=True, text=True, timeout=60
+        [find_program(program), *arguments], env=variables, capture_output=True, text=True, timeout=PATIENCE
     )
     assert (done.returncode, done.stderr) == (0, "")
     output = parse_output(done.stdout)
@@ -160,7 +161,7 @@ def test_what_is_wrong_with_a_matrix_file_is_said(text: str, message: str, tmp_p
     path = tmp_path / "m.mtx"
     path.write_text(text)
     done = subprocess.run(
-        [find_program("lanczos_gcc"), "--matrix", str(path)], capture_output=True, text=True, timeout=60
+        [find_program("lanczos_gcc"), "--matrix", str(path)], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 1
     assert message in done.stderr

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from homing.bench.programs import COMMON
 from homing.translate.translation import Options, Result, translate
+from tests.patience import PATIENCE
 from tests.rotation import EVERYTHING
 
 TREE = Path(__file__).resolve().parents[2]
@@ -57,11 +58,6 @@ MPIRUN = [
     "btl_vader_single_copy_mechanism",
     "none",
 ]
-
-
-#: Seconds that a command may take that never hangs: two tests failed at 100 and 120 where a machine was so
-#: loaded, or halted, that three compilers took longer. No test waits for it unless something hangs.
-PATIENCE = 900.0
 
 
 def run_command(command: Sequence[str], folder: Path, **environment: str) -> str:
