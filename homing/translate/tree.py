@@ -173,6 +173,10 @@ class Loop:
         return self.head.begin
 
 
+#: Heads of arms that run where no other one does, without blanks; C's ELSE has no text.
+_OTHERWISE = frozenset(["", "else", "casedefault", "classdefault", "rankdefault"])
+
+
 @dataclass
 class Branch:
     """if, select, switch, where, block: heads with a body each."""
@@ -188,6 +192,20 @@ class Branch:
     @property
     def begin(self) -> int:
         return self.arms[0][0].begin
+
+    @property
+    def complete(self) -> bool:
+        """Does one of the arms with statements run, whatever is asked?"""
+        if not self.conditional:
+            return True
+        if self.masked or self.switch or self.tries:
+            return False
+        return any("".join(head.text.lower().split()) in _OTHERWISE for head, _ in self.arms[1:])
+
+    @property
+    def ways(self) -> list[tuple[Statement, list[Node]]]:
+        """The arms of which one runs at most: the head of a SELECT has none."""
+        return [arm for arm in self.arms if arm[0].form != "select"]
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,8 @@ KINDS = (
     "untyped.f90",
     "whole_constructs.c",
     "whole_constructs.f90",
+    "written_either_way.c",
+    "written_either_way.f90",
 )
 
 

@@ -125,6 +125,14 @@ REFUSED = [
     (ROWS, LOOP.format("b(i, j) = b(i - 1, j)"), "over 'i' may need what an earlier one wrote"),
     (ROWS, LOOP.format("b(i, j) = b(1, j)"), "over 'i' may need what an earlier one wrote"),
     (ROWS, LOOP.format("s = s + b(i, j); b(i, j) = s"), "leaves a value in 's' for the next one"),
+    *(
+        (ROWS, LOOP.format(f"{ways}; b(i, j) = s"), "leaves a value in 's' for the next one")
+        for ways in [
+            "if (i > 3) then; s = 1; else if (i > 5) then; s = 2; end if",
+            "if (i > 3) then; s = 1; else; k = 2; end if",
+            "select case (i); case (1); s = 2; case (2:); s = 3; end select",
+        ]
+    ),
     (
         ROWS,
         LOOP.format("b(i, j) = 0; s = i\n  end do\n  do k = 1, 2\n   index(k) = int(s)"),

@@ -233,7 +233,8 @@ def _exposed(nodes: Iterable[Node], defined: set[str]) -> set[str]:
             found |= _exposed(node.body, inside)
         elif isinstance(node, Branch):
             ends = []
-            for head, body in node.arms:
+            found |= _exposed_by(node.arms[0][0], defined)
+            for head, body in node.ways:
                 found |= _exposed_by(head, defined)
                 inside = set(defined)
                 if node.switch:  # a case begins with what was there before all
@@ -242,7 +243,7 @@ def _exposed(nodes: Iterable[Node], defined: set[str]) -> set[str]:
                 else:
                     found |= _exposed(body, inside)
                 ends.append(inside)
-            if not node.conditional:
+            if node.complete:
                 defined |= set.intersection(*ends)
         elif isinstance(node, Construct):
             found |= _exposed(node.body, defined)

@@ -109,9 +109,7 @@ class Redistributions:
             ends.append(inside)
         if node.switch:
             self._loops.pop()
-        last = node.arms[-1][0].text.strip()
-        complete = not node.conditional or (len(node.arms) > 1 and last in ("", "else"))
-        if complete:
+        if node.complete:
             state.update(ends[0])
         for end in ends:
             self._same([node], end, state, "another way leads around it")
