@@ -9,6 +9,7 @@ import json
 import math
 import os
 import platform
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -171,13 +172,14 @@ def check_only(only: Sequence[str], names: Collection[str]) -> None:
 class Parts:
     """Results of parts, kept in build/bench/NAME.json, so that a bench that was interrupted goes on.
 
-    A part counts only under the same `key`: what was measured, and by which library.
+    A part counts only under the same `key`: what was measured, and by which library. Any thread may keep one.
     """
 
     def __init__(self, path: Path, key: Mapping[str, Any]) -> None:
         self._path = path
         self._key = dict(key)
         self._parts: dict[str, Any] = {}
+        self._writing = threading.Lock()
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             data = json.loads(path.read_text())
             if data["key"] == self._key:
@@ -189,12 +191,13 @@ class Parts:
 
     def put(self, name: str, value: Any) -> None:
         """Keep a part."""
-        self._parts[name] = value
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(self._path, json.dumps({"key": self._key, "parts": self._parts}) + "\n")
-        except OSError as error:
-            raise UserError(f"{self._path}: {os_reason(error)}") from error
+        with self._writing:
+            self._parts[name] = value
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                _replace(self._path, json.dumps({"key": self._key, "parts": self._parts}) + "\n")
+            except OSError as error:
+                raise UserError(f"{self._path}: {os_reason(error)}") from error
 
     def measure(self, names: Sequence[str], progress: Progress, measure: Callable[[str], Any]) -> None:
         """Measure those of these parts that are not kept, a step of the progress each."""
@@ -232,6 +235,6 @@ def content_key(path: str) -> str:
 
 
 def _replace(path: Path, content: str | bytes) -> None:
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # another process may write, too
     part.write_bytes(content.encode() if isinstance(content, str) else content)
     os.replace(part, path)

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -412,6 +413,15 @@ def test_parts_go_on_under_the_same_key_only(tmp_path: Path) -> None:
     for damaged in ("", "[]", '{"key": {"size": "small"}}', "{"):
         path.write_text(damaged)
         assert Parts(path, {"size": "small"}).get("cg") is None
+
+
+def test_parts_that_several_threads_keep_are_all_kept(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    parts, names = Parts(path, {}), [str(one) for one in range(100)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: parts.put(name, [name] * 50), names))
+    assert sorted(Parts(path, {}).names()) == sorted(names)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
 def test_progress_says_how_long_it_still_takes() -> None:
