@@ -245,8 +245,8 @@ class Phase:
     remote_with_plan: int
     seconds: float
     calls: int
-    #: Where the program did not mark it (`--mechanism hybrid`): its region, seconds that moving its pages
-    #: once brings and takes, and whether they are moved; else None.
+    #: Where the program did not mark it (`--mechanism hybrid`, `record-replay`): its region, seconds that
+    #: moving its pages once brings and takes, and whether they are moved; else None.
     region: int | None = None
     gain: float | None = None
     price: float | None = None

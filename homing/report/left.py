@@ -11,6 +11,7 @@ import math
 from homing.record_rows import Area, Move, Refusal
 from homing.records import Record
 from homing.report.remote import Estimate, estimate
+from homing.report.waiting import stays
 from homing.report.words import duration, number, percents, refused_words, size
 from homing.values import dataclass, field, replace
 
@@ -135,7 +136,7 @@ def _not_moved(record: Record, area: Area, away: int, tried: bool, refusals: Seq
     """Pages were to be moved, and were not."""
     owners = record.ownerships[area.id]
     account = account_of(record, area.id) or Account()
-    if record.facts.get("mechanism") == "observe":
+    if stays(record):
         return Left("observe", away, account)
     if not account.permitted:
         return Left("cost" if account.remote > 0 else "free", away, account)
@@ -175,7 +176,7 @@ def why(left: Left, record: Record) -> str:
 def briefly(left: Left, record: Record) -> str:
     """The reason without the figures of single areas."""
     return {
-        "observe": "--mechanism observe moves nothing",
+        "observe": stays(record),
         "free": _free(record),
         "cost": "remote accesses have not cost as much yet as the moves take",
         "samples": "too few samples to know who owns them",

@@ -6,6 +6,17 @@ from __future__ import annotations
 from homing.records import Record
 from homing.values import dataclass
 
+#: Mechanisms that move no page to where iterations want it, and what is said of that.
+_STAYS = {
+    "observe": "--mechanism observe moves nothing",
+    "record-replay": "--mechanism record-replay moves pages for phases only",
+}
+
+
+def stays(record: Record) -> str:
+    """Why pages stay where they are, whatever iterations want; "": they do not."""
+    return _STAYS.get(record.facts.get("mechanism", ""), "")
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -18,7 +29,7 @@ class Waiting:
 
 def waiting(record: Record) -> Waiting | None:
     """None where no area had to wait, or nothing was to be moved at all."""
-    if record.facts.get("mechanism") == "observe":
+    if stays(record):
         return None
     seconds = 0.0
     accounts: dict[int, float] = {}  # of areas that wait, at the decision before

@@ -20,8 +20,9 @@ constinit Hybrid* the_hybrid = nullptr; ///< of the process, once it has begun
 
 } // namespace
 
-Hybrid::Hybrid(std::unique_ptr<Mechanism> iterative, std::size_t most, double threshold, bool guarded)
-    : iterative_(std::move(iterative)), replayer_(most, threshold, true), guarded_(guarded) {}
+Hybrid::Hybrid(std::unique_ptr<Mechanism> iterative, std::size_t most, double threshold, bool guarded,
+               Records what)
+    : iterative_(std::move(iterative)), replayer_(most, threshold, true), guarded_(guarded), what_(what) {}
 
 /// What moves at iterations looks for the homes of pages, not for where a phase needs them.
 void Hybrid::bring_back(Engine& engine) {
@@ -41,8 +42,9 @@ void Hybrid::iteration_begins(Engine& engine) {
     iterative_->iteration_begins(engine);
     // Rounds of observation may have many iterations each.
     iterations_ += state_ == State::settles && !engine.is_guess();
-    if (state_ == State::settles && decided_ && iterations_ >= most_iterations_before)
-        state_ = State::records;
+    const bool enough =
+        what_ == Records::first ? iterations_ >= 1 : decided_ && iterations_ >= most_iterations_before;
+    if (state_ == State::settles && enough) state_ = State::records;
     if (recorder_)
         end_recording(engine);
     else if (state_ == State::records)
@@ -150,11 +152,13 @@ void Hybrid::process_ends(Engine& engine) {
 }
 
 void begin_hybrid(Engine& engine) noexcept {
-    if (!option_is(Option::mechanism, "hybrid")) return;
+    const bool first = option_is(Option::mechanism, "record-replay");
+    if (!first && !option_is(Option::mechanism, "hybrid")) return;
     engine.guarded([&] {
-        auto one = std::make_unique<Hybrid>(counters::make_for_iterations(engine),
-                                            static_cast<std::size_t>(option_number(Option::replay_pages)),
-                                            option_number(Option::threshold), option_is(Option::guard, "on"));
+        auto one = std::make_unique<Hybrid>(
+            first ? make_iterative(false, engine.team()) : counters::make_for_iterations(engine),
+            static_cast<std::size_t>(option_number(Option::replay_pages)), option_number(Option::threshold),
+            option_is(Option::guard, "on"), first ? Hybrid::Records::first : Hybrid::Records::stable);
         the_hybrid = one.get(); // nothing takes its place
         engine.move_by(std::move(one));
     });

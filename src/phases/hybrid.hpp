@@ -2,7 +2,8 @@
 // at iterations until placement is stable; then one iteration is recorded, region by region. A region is a
 // phase where its accesses want other homes than the iteration has given, and its most critical pages move
 // before it and go back behind it where the guard says that this pays. It says of each phase what moving
-// would bring and cost, whether or not it moves.
+// would bring and cost, whether or not it moves. Record and replay alone (the same section): no page moves at
+// iterations, and the first one is recorded.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -16,10 +17,18 @@ namespace homing::replay {
 
 class Hybrid final : public Mechanism {
   public:
-    /// iterative: what moves at iterations. most: pages of a phase.
-    Hybrid(std::unique_ptr<Mechanism> iterative, std::size_t most, double threshold, bool guarded);
+    /// What is recorded.
+    enum class Records {
+        stable, ///< an iteration once placement is stable
+        first   ///< the first iteration that is known to be one
+    };
+    /// iterative: what moves at iterations, or only observes. most: pages of a phase.
+    Hybrid(std::unique_ptr<Mechanism> iterative, std::size_t most, double threshold, bool guarded,
+           Records what = Records::stable);
 
-    const char* name() const noexcept override { return "hybrid"; }
+    const char* name() const noexcept override {
+        return what_ == Records::stable ? "hybrid" : "record-replay";
+    }
     void iteration_observed(Engine& engine, bool check) override;
     void references_came(Engine& engine) override { iterative_->references_came(engine); }
     void iteration_begins(Engine& engine) override;
@@ -52,6 +61,7 @@ class Hybrid final : public Mechanism {
     std::unique_ptr<Mechanism> iterative_;
     Replayer replayer_;
     bool guarded_;
+    Records what_;
     State state_ = State::settles;
     std::uint32_t iterations_ = 0;                  ///< before the recording
     bool decided_ = false;                          ///< by the iterative mechanism, at least once
@@ -64,7 +74,7 @@ class Hybrid final : public Mechanism {
     static constexpr std::size_t no_phase = ~std::size_t{0};
 };
 
-/// `--mechanism hybrid`: from now on pages of this engine move by it.
+/// `--mechanism hybrid`, `record-replay`: from now on pages of this engine move by it.
 void begin_hybrid(Engine& engine) noexcept;
 /// The program itself has placed this memory, whatever the mechanism.
 void memory_placed_under_hybrid(Engine& engine, Range range) noexcept;

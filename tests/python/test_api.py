@@ -245,7 +245,7 @@ def test_small_arrays_that_are_registered_keep_their_names(tmp_path: Path) -> No
 
 WILD = ("order", "unbalanced", "freed", "thousand", "forked", "thread", "period")
 #: With `--guard off` pages move at once, by whatever moves them.
-MECHANISMS = ("iterative", "hybrid", "sampling", "next-touch")
+MECHANISMS = ("iterative", "hybrid", "record-replay", "sampling", "next-touch")
 
 
 @pytest.mark.parametrize("words", [("gcc",), ("g++", "-xc++")], ids="".join)

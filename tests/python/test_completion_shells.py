@@ -39,7 +39,7 @@ def test_fish_completes_options_and_words(tmp_path: Path) -> None:
         return [one.partition("\t")[0] for one in found if one]
 
     assert complete("homing run --mech") == ["--mechanism"]
-    mechanisms = ["hybrid", "iterative", "next-touch", "observe", "sampling"]
+    mechanisms = ["hybrid", "iterative", "next-touch", "observe", "record-replay", "sampling"]
     assert complete("homing run --mechanism ") == mechanisms
 
 

@@ -162,11 +162,16 @@ def test_the_guards_account_is_in_the_document() -> None:
     assert area["left"]["pages"] == 500
 
 
-def test_an_observer_says_so_and_what_a_move_would_bring(capsys: pytest.CaptureFixture[str]) -> None:
-    writer = one_area(mechanism="observe")
+@pytest.mark.parametrize(
+    ("mechanism", "said"), [("observe", "moves nothing"), ("record-replay", "moves pages for phases only")]
+)
+def test_who_moves_nothing_at_iterations_says_so_and_what_a_move_would_bring(
+    mechanism: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = one_area(mechanism=mechanism)
     writer.row("ownership", **OWNERS, wanted=500)
     writer.row("guard", **GUARD, remote_ns=3e9, permitted=1)
-    words = "500 pages of grid: --mechanism observe moves nothing (remote accesses have cost 3 s so far"
+    words = f"500 pages of grid: --mechanism {mechanism} {said} (remote accesses have cost 3 s so far"
     assert words in printed(results_of(writer), capsys)
 
 

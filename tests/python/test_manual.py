@@ -99,7 +99,7 @@ def test_bash_completes_commands_flags_and_words(tmp_path: Path) -> None:
     script.write_text(completion.script("bash"))
     assert complete(script, "re") == ["report"]
     assert complete(script, "run", "--mech") == ["--mechanism"]
-    mechanisms = ["iterative", "hybrid", "sampling", "next-touch", "observe"]
+    mechanisms = ["iterative", "hybrid", "record-replay", "sampling", "next-touch", "observe"]
     assert complete(script, "run", "--mechanism", "") == mechanisms
     assert "tru" not in " ".join(complete(script, "run", "--", "--rec"))
     assert complete(script, "lab", "--nod") == ["--nodes"]

@@ -40,13 +40,15 @@ class Looks final : public Mechanism {
 /// Three regions use the array by blocks of pages, and one in the opposite order.
 class Sweeps : public Program {
   public:
-    explicit Sweeps(bool guarded, std::size_t most = 20) : Program(page_count) {
+    explicit Sweeps(bool guarded, std::size_t most = 20, Hybrid::Records what = Hybrid::Records::stable)
+        : Program(page_count) {
         initialise(block());
         EXPECT_TRUE(start());
         engine->guarded([&] {
-            auto iterative = std::make_unique<Looks>(make_iterative(true, engine->team()), *this);
+            auto iterative = std::make_unique<Looks>(
+                make_iterative(what == Hybrid::Records::stable, engine->team()), *this);
             looks = iterative.get();
-            auto one = std::make_unique<Hybrid>(std::move(iterative), most, 1.5, guarded);
+            auto one = std::make_unique<Hybrid>(std::move(iterative), most, 1.5, guarded, what);
             hybrid = one.get();
             engine->move_by(std::move(one));
         });
@@ -174,6 +176,29 @@ TEST_F(HybridPhases, APlacementThatIsWrongIsMendedFirst) {
     ASSERT_FALSE(program.hybrid->moved_phases().empty());
     program.step();
     EXPECT_GE(program.home_behind, page_count * 9 / 10);
+}
+
+TEST_F(HybridPhases, RecordAndReplayAloneRecordsTheFirstIterationAndMovesForPhasesOnly) {
+    Sweeps program(false, 20, Hybrid::Records::first);
+    program.simulated.place(program.range, 0); // so that the iterative mechanism would move three quarters
+    int steps = 0;
+    for (; steps < 200 && program.hybrid->replayer().phases().empty(); ++steps)
+        program.step();
+    EXPECT_LT(steps, 10) << "it waits for nothing";
+    ASSERT_FALSE(program.hybrid->moved_phases().empty());
+    for (int i = 0; i < 20; ++i) {
+        program.step();
+        program.region(0xb000, program.block());
+        EXPECT_EQ(program.right(program.block()), page_count / nodes) << "all of them are back";
+    }
+    std::uint64_t moved = 0;
+    for (const Replayer::Phase& phase : program.hybrid->replayer().phases()) {
+        EXPECT_EQ(phase.undone, phase.moved);
+        EXPECT_LE(phase.moved, 20 * phase.replays);
+        moved += phase.moved;
+    }
+    EXPECT_GE(moved, 20u * 20u);
+    EXPECT_EQ(program.stuck, 0u);
 }
 
 TEST_F(HybridPhases, MemoryThatGoesIsPassedOver) {

@@ -35,8 +35,8 @@ NOTES = [
     "of the iterations alone (last half: of the last half of those that are simulated). First touch: "
     "initialised in parallel; worst case: in serial. Round robin and random: `--initial`. Kernel migration "
     "(theirs was IRIX's): NUMA balancing as Linux does it, `--balancing 1`, one footprint scanned in an "
-    "iteration. Record/replay: of BT and SP, whose z_solve is the paper's phase. Hybrid of CG, MG and FT: "
-    "`--mechanism hybrid`, which finds phases itself.",
+    "iteration. Record/replay and hybrid of CG, MG and FT, of which the paper says no phase: "
+    "`--mechanism record-replay|hybrid`, which find phases themselves.",
     "Times are a model, not measured: T = 1 + m (R - 1) f for each iteration, with R = "
     f"{paper.RATIO} and m = {paper.M} (assumed; the paper has no number), an iteration's seconds at first "
     "touch from the paper's words for class A, in proportion to the bytes of the arrays; iterations that "
@@ -46,7 +46,8 @@ NOTES = [
     "are made.",
     "Sampling: a scan at the end of each iteration. A simulated iteration stands for several of the "
     "published run (BT at the paper's size: 25), and as many pages are scanned as the paper's thread scans "
-    "in their time. Record/replay and hybrid: `--upmlib replay|hybrid`, around z_solve, 20 pages.",
+    "in their time. Record/replay and hybrid of BT and SP: `--upmlib replay|hybrid`, around z_solve, 20 "
+    "pages.",
 ]
 
 
@@ -228,7 +229,7 @@ def _rows(results: Results, found: Found, case: Case, outcome: Outcome) -> None:
         Row(f"{name}.pages", outcome.moved, "pages"),
         Row(f"{name}.calls", outcome.calls, "calls"),
     ]
-    if case.mechanism == "replay" and outcome.phase:
+    if case.mechanism == "replay" and case.calls_upmlib and outcome.phase:
         middle = sum(paper.CRITICAL) / 2
         results.rows.append(
             Row(f"{name}.critical", outcome.phase["eligible"], "pages", "paper: 160 to 250, class A", middle)
@@ -298,12 +299,12 @@ def _phases(outcomes: dict[Case, Outcome]) -> str:
 def _found_phases(outcomes: dict[Case, Outcome]) -> str:
     """The paper's conclusion, that moving for a phase often does not pay, as numbers for each."""
     lines = [
-        "Phases that homing found (--mechanism hybrid, first touch): what moving 20 pages there and",
-        "back takes in an iteration, by the machine's costs, and what it saves",
+        "Phases that homing found (--mechanism record-replay and hybrid, first touch): what moving 20 pages",
+        "there and back takes in an iteration, by the machine's costs, and what it saves",
         "",
     ]
     shown = [
-        (f"{case.program.upper()}, {name}", critical, price, gain, moves)
+        (f"{case.program.upper()}, {paper.MECHANISMS[case.mechanism]}, {name}", critical, price, gain, moves)
         for case, outcome in outcomes.items()
         if case.placement == "ft"
         for name, critical, price, gain, moves in outcome.found

@@ -195,10 +195,9 @@ def cases(size: Size, only: Sequence[str]) -> list[Case]:
                 ("nothing", "kernel", "iterative", "sampling") if compared else ("nothing", "iterative")
             )
             found += [Case(program, placement, mechanism) for mechanism in mechanisms]
-            if program in paper.PHASED:  # Figure 5, whose placement is first touch
+            # Figure 5, whose placement is first touch, and shows BT and SP.
+            if program in paper.PHASED or size.letter != "S":
                 found += [Case(program, placement, mechanism) for mechanism in ("replay", "hybrid")]
-            elif size.letter != "S":  # by phases that homing finds
-                found.append(Case(program, placement, "hybrid"))
         if program == "bt":  # Figure 6
             found += [Case(program, "ft", one, 4) for one in ("nothing", "iterative", "replay", "hybrid")]
             # How many critical pages there are, by what a page is and by the criterion; and what they gain.
@@ -233,7 +232,7 @@ def words_of(case: Case, size: Size, plain: Outcome | None) -> list[str]:
         words += ["--threshold", f"{case.threshold:g}"]
     others = {"nothing": "observe", "kernel": "observe", "sampling": "sampling"}
     if case.program not in paper.PHASED:
-        others["hybrid"] = "hybrid"
+        others |= {"replay": "record-replay", "hybrid": "hybrid"}  # by phases that homing finds
     mechanism = others.get(case.mechanism, "iterative")
     words += ["--mechanism", mechanism]
     if case.mechanism == "sampling":

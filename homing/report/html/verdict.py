@@ -9,6 +9,7 @@ from homing.report.advised import Advice
 from homing.report.area_lines import change, interval
 from homing.report.recommend import advice_for
 from homing.report.results import ProcessResult, Results
+from homing.report.waiting import stays
 from homing.report.words import duration, number, percent, size
 
 #: Where a guest of the lab has its costs.
@@ -67,9 +68,10 @@ def _done(process: ProcessResult) -> str:
     if record.facts.get("costs", "").startswith(_GUEST):
         share += "; times in the guest mean nothing"
     if not process.moved:
-        mechanism = record.facts.get("mechanism", "")
-        why_not = " (--mechanism observe moves nothing)" if mechanism == "observe" else ""
-        return f"homing moved no page{why_not}; it took {duration(overhead)}{share}."
+        why_not = stays(record)
+        return (
+            f"homing moved no page{f' ({why_not})' if why_not else ''}; it took {duration(overhead)}{share}."
+        )
     text = f"homing moved {number(process.moved)} pages ({size(process.moved_bytes)})"
     if found is not None and found.enough and found.changed:
         text += f": remote {change(found)}, estimated for the same touches at both ends"
