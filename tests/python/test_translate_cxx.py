@@ -196,8 +196,67 @@ void add(double (&to)[n][n], const double from[][n], long by)
 """
 
 
+RANGES = """\
+#include <cstdio>
+#include <initializer_list>
+constexpr int n = 20;
+static double u[n];
+static int k[n];
+#pragma homing distribute u[block], k[block]
+static double total()
+{
+    double s = 0;
+    for (auto x : u) {
+        if (x > 50)
+            continue;
+        s += x;
+        if (s > 500)
+            break;
+    }
+    return s;
+}
+int main()
+{
+#pragma omp parallel for
+    for (int i = 0; i < n; ++i) {
+        u[i] = i * i;
+        k[i] = i % 3;
+    }
+    for (int &x : k)
+        if (x == 1)
+            x = 7;
+        else
+            --x;
+    for (const double &x : u)
+        for (int j : k)
+            if (j > 1)
+                std::printf("%g %d\\n", x, j);
+#pragma omp parallel for
+    for (double &x : u)
+        x = x * 2 + 1;
+    double s = 0;
+#pragma omp parallel for reduction(+ : s)
+    for (int i = 0; i < n; ++i) {
+        for (int j : k)
+            s += j;
+        for (double w : {1., 2.})
+            s += w * u[i];
+    }
+    std::printf("%g %g\\n", total(), s);
+    for (int x : k) std::printf("%d ", x);
+}
+"""
+
+
 #: These stay in `make test`; together the others take half a minute.
-SHORT = {("grid", "mpi"), ("parts", "spmd"), ("apart", "upm"), ("apart", "spmd")}
+SHORT = {
+    ("grid", "mpi"),
+    ("parts", "spmd"),
+    ("apart", "upm"),
+    ("apart", "spmd"),
+    ("ranges", "spmd"),
+    ("ranges", "mpi"),
+}
 RUNS = [
     pytest.param(
         text,
@@ -205,7 +264,7 @@ RUNS = [
         id=f"{name}-{target}",
         marks=[] if (name, target) in SHORT else pytest.mark.full,
     )
-    for name, text in (("grid", GRID), ("parts", PARTS), ("apart", APART))
+    for name, text in (("grid", GRID), ("parts", PARTS), ("apart", APART), ("ranges", RANGES))
     for target in TARGETS
 ]
 
@@ -266,7 +325,6 @@ REFUSED = [
     ("", "double &x = a[n - 2]; n = 3; x = 3;", "13:17", "another name"),
     ("", "double &x = a[2] > 1 ? a[2] : a[3]; x = 3;", "13:28", "another name"),
     ("", "const double &x = std::max(a[2], a[3]); a[2] = x;", "13:32", "another name"),
-    ("", "for (double &x : a) x = 3;", "13:22", "another name"),
     ("struct R { double &x; };", "R r{a[2]}; r.x = 3;", "13:9", "another name"),
     (
         "namespace one { double g[9]; }\nnamespace two {\n#pragma homing distribute g[block]\n}",

@@ -18,6 +18,7 @@ from homing.translate.front.c_macros import Macro, accesses, apart, defined, wit
 from homing.translate.front.c_places import Places
 from homing.translate.front.c_types import strip
 from homing.translate.front.cxx import children
+from homing.translate.front.cxx_ranges import counted_loops
 from homing.translate.front.expand import marker
 from homing.translate.front.libclang import ARRAYS, MACROS
 from homing.translate.positions import TranslationError
@@ -56,6 +57,8 @@ def check_plain(
     if rows and made is not None and _types(parse(made), source.path) != _types(unit, source.path):
         made = edited(source.text, pragmas)  # declarations that are not understood stay
     if _PARALLEL.search(source.text):
+        if source.cxx:
+            made = _without_ranges(source, unit if made is None else parse(made), made, parse)
         made = _without_pointers(source, unit if made is None else parse(made), made, parse)
         if parts:
             made = _without_calls(source, unit if made is None else parse(made), made, parse)
@@ -63,13 +66,40 @@ def check_plain(
         raise Plainer(SourceFile(source.path, made, source.form, source.fixed_columns, True, source.cxx))
 
 
+def _without_ranges(
+    source: SourceFile, unit: TranslationUnit, made: str | None, parse: Callable[[str], TranslationUnit]
+) -> str | None:
+    """The text, changed so far or not (None), without range-for over arrays with directives."""
+    return _in_rounds(
+        source, unit, made, parse, lambda read, functions: counted_loops(read, _named(read.text), functions)
+    )
+
+
 def _without_pointers(
     source: SourceFile, unit: TranslationUnit, made: str | None, parse: Callable[[str], TranslationUnit]
 ) -> str | None:
-    """The text, changed so far or not (None), without pointers to elements and rows."""
-    for _ in range(_DEEPEST):  # a reference to what is one
+    """The same without pointers to elements and rows."""
+    return _in_rounds(
+        source,
+        unit,
+        made,
+        parse,
+        lambda read, functions: ElementPointers(read, _named(read.text)).edits(functions),
+    )
+
+
+def _in_rounds(
+    source: SourceFile,
+    unit: TranslationUnit,
+    made: str | None,
+    parse: Callable[[str], TranslationUnit],
+    edits: Callable[[SourceFile, list[Cursor]], Iterable[Edit]],
+) -> str | None:
+    """The text with its edits, and those of what comes out of it: a reference to what is one, a loop in
+    another."""
+    for _ in range(_DEEPEST):
         read, functions = _functions(source, made, unit)
-        found = edited(read.text, list(ElementPointers(read, _named(read.text)).edits(functions)))
+        found = edited(read.text, list(edits(read, functions)))
         if found is None:
             break
         unit = parse(found)
