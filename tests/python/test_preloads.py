@@ -82,9 +82,12 @@ COMMANDS: list[list[str | Path]] = [
 ]
 
 
-def same_in_both_orders(other: Path, folder: Path, extra: dict[str, str] | None = None) -> None:
+def same_in_both_orders(
+    other: Path, folder: Path, extra: dict[str, str] | None = None, forks: bool = True
+) -> None:
+    """forks: the other one bears programs that fork."""
     extra = {**SETTINGS, **(extra or {})}
-    for words in COMMANDS:
+    for words in COMMANDS if forks else COMMANDS[:2]:
         program = words[0] if words[0] == "bash" else build(str(words[0]), "gcc")
         command = [program, *words[1:]]
         alone, told = run(command, {**extra, "LD_PRELOAD": str(other)}, folder)
@@ -97,7 +100,9 @@ def same_in_both_orders(other: Path, folder: Path, extra: dict[str, str] | None 
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_beside(name: str, tmp_path: Path) -> None:
-    same_in_both_orders(find(name), tmp_path)
+    # heaptrack's timer thread may hold heaptrack's lock while a program forks; the child then waits for it as
+    # it ends, for ever.
+    same_in_both_orders(find(name), tmp_path, forks=name != "heaptrack")
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
