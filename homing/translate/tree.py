@@ -202,11 +202,6 @@ class Branch:
             return False
         return any("".join(head.text.lower().split()) in _OTHERWISE for head, _ in self.arms[1:])
 
-    @property
-    def ways(self) -> list[tuple[Statement, list[Node]]]:
-        """The arms of which one runs at most: the head of a SELECT has none."""
-        return [arm for arm in self.arms if arm[0].form != "select"]
-
 
 @dataclass(frozen=True)
 class Clause:

@@ -233,8 +233,7 @@ def _exposed(nodes: Iterable[Node], defined: set[str]) -> set[str]:
             found |= _exposed(node.body, inside)
         elif isinstance(node, Branch):
             ends = []
-            found |= _exposed_by(node.arms[0][0], defined)
-            for head, body in node.ways:
+            for head, body in node.arms:
                 found |= _exposed_by(head, defined)
                 inside = set(defined)
                 if node.switch:  # a case begins with what was there before all
@@ -242,7 +241,8 @@ def _exposed(nodes: Iterable[Node], defined: set[str]) -> set[str]:
                         found |= _exposed([each], set(defined))
                 else:
                     found |= _exposed(body, inside)
-                ends.append(inside)
+                if head.form != "select":  # the head of a SELECT has no statements of its own
+                    ends.append(inside)
             if node.complete:
                 defined |= set.intersection(*ends)
         elif isinstance(node, Construct):
