@@ -57,8 +57,6 @@ def check_plain(
     if rows and made is not None and _types(parse(made), source.path) != _types(unit, source.path):
         made = edited(source.text, pragmas)  # declarations that are not understood stay
     if _PARALLEL.search(source.text):
-        if source.cxx:
-            made = _without_ranges(source, unit if made is None else parse(made), made, parse)
         made = _without_pointers(source, unit if made is None else parse(made), made, parse)
         if parts:
             made = _without_calls(source, unit if made is None else parse(made), made, parse)
@@ -66,40 +64,16 @@ def check_plain(
         raise Plainer(SourceFile(source.path, made, source.form, source.fixed_columns, True, source.cxx))
 
 
-def _without_ranges(
-    source: SourceFile, unit: TranslationUnit, made: str | None, parse: Callable[[str], TranslationUnit]
-) -> str | None:
-    """The text, changed so far or not (None), without range-for over arrays with directives."""
-    return _in_rounds(
-        source, unit, made, parse, lambda read, functions: counted_loops(read, _named(read.text), functions)
-    )
-
-
 def _without_pointers(
     source: SourceFile, unit: TranslationUnit, made: str | None, parse: Callable[[str], TranslationUnit]
 ) -> str | None:
-    """The same without pointers to elements and rows."""
-    return _in_rounds(
-        source,
-        unit,
-        made,
-        parse,
-        lambda read, functions: ElementPointers(read, _named(read.text)).edits(functions),
-    )
-
-
-def _in_rounds(
-    source: SourceFile,
-    unit: TranslationUnit,
-    made: str | None,
-    parse: Callable[[str], TranslationUnit],
-    edits: Callable[[SourceFile, list[Cursor]], Iterable[Edit]],
-) -> str | None:
-    """The text with its edits, and those of what comes out of it: a reference to what is one, a loop in
-    another."""
-    for _ in range(_DEEPEST):
+    """The text, changed so far or not (None), without range-for over arrays with directives, and without
+    pointers to elements and rows."""
+    for _ in range(_DEEPEST):  # a loop in another, a reference to what is one
         read, functions = _functions(source, made, unit)
-        found = edited(read.text, list(edits(read, functions)))
+        named = _named(read.text)
+        loops = list(counted_loops(read, named, functions)) if read.cxx else []
+        found = edited(read.text, loops or list(ElementPointers(read, named).edits(functions)))
         if found is None:
             break
         unit = parse(found)
