@@ -44,6 +44,15 @@ def edited(text: str, edits: Iterable[Edit]) -> str | None:
     return "".join([*out, text[at:]]) if out else None
 
 
+def unused_name(stem: str, words: set[str]) -> str:
+    """The stem with the first number that makes it none of the words, which it is from now on."""
+    number = 1
+    while (made := f"{stem}_{number}") in words:
+        number += 1
+    words.add(made)
+    return made
+
+
 def closing(code: str, at: int) -> int:
     """Behind the bracket that closes the one before `at`; the end where none does."""
     depth = 1

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 from clang.cindex import BinaryOperator, Cursor, CursorKind, StorageClass, TypeKind
 
-from homing.translate.code_text import Edit, blanked, closing
+from homing.translate.code_text import Edit, blanked, closing, unused_name
 from homing.translate.front.c_bodies import Body, changed_variables, plain_type
 from homing.translate.front.c_computes import COMPUTES
 from homing.translate.front.c_macros import arguments_of
@@ -353,11 +353,7 @@ class _Caller:
         return body.statements(said, result, lambda name: self._fresh(body.function.spelling, name))
 
     def _fresh(self, function: str, name: str) -> str:
-        number = 1
-        while (made := f"{name}_of_{function}_{number}") in self.file.words:
-            number += 1
-        self.file.words.add(made)
-        return made
+        return unused_name(f"{name}_of_{function}", self.file.words)
 
 
 def computes(callee: Cursor) -> bool:

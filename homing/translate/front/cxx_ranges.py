@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from clang.cindex import Cursor, CursorKind, TypeKind
 
-from homing.translate.code_text import Edit, blanked
+from homing.translate.code_text import Edit, blanked, unused_name
 from homing.translate.front.c_places import Places
 from homing.translate.front.c_types import strip
 from homing.translate.source import SourceFile
@@ -51,10 +51,7 @@ def _counted(source: SourceFile, loop: Cursor, places: Places, code: str, words:
     head = _HEAD.match(code, begin, inside)
     if head is None or code[head.end() : inside].strip() or "\n" in head[0]:  # lines keep their numbers
         return
-    number = 1
-    while (at := f"at_{head['name']}_{number}") in words:
-        number += 1
-    words.add(at)
+    at = unused_name(f"at_{head['name']}", words)
     size = strip(over).type.get_canonical().element_count
     count = "int" if size < 2**31 else "long"
     element = f"{head['declared'].replace('&&', '&')} = {head['name']}[{at}];"
