@@ -68,10 +68,9 @@ def _done(process: ProcessResult) -> str:
     if record.facts.get("costs", "").startswith(_GUEST):
         share += "; times in the guest mean nothing"
     if not process.moved:
-        why_not = stays(record)
-        return (
-            f"homing moved no page{f' ({why_not})' if why_not else ''}; it took {duration(overhead)}{share}."
-        )
+        said = stays(record)
+        why_not = f" ({said})" if said else ""
+        return f"homing moved no page{why_not}; it took {duration(overhead)}{share}."
     text = f"homing moved {number(process.moved)} pages ({size(process.moved_bytes)})"
     if found is not None and found.enough and found.changed:
         text += f": remote {change(found)}, estimated for the same touches at both ends"
