@@ -229,6 +229,13 @@ def test_threads_outside_openmp_take_the_cpus_in_turn(tmp_path: Path, build: Cal
     assert phase["remote_fraction"] == pytest.approx(1 / 7, abs=0.02), "but for the main thread's sweep"
 
 
+def test_memory_that_is_no_longer_used_leaves_the_cache(tmp_path: Path, build: Callable[..., Path]) -> None:
+    flags = ("--mechanism", "observe")
+    result = simulate(tmp_path, build("used_before.c"), on="origin2000-16", flags=flags)
+    lines = 3 * (1 << 20) // 128
+    assert lines <= result["counts"]["run"]["total_misses"] < 1.1 * lines
+
+
 def test_larger_pages_are_shared_by_more_threads(tmp_path: Path, build: Callable[..., Path]) -> None:
     flags = ("--mechanism", "observe", "--page-size", "2MiB")
     run = simulate(tmp_path, build("sweep.c"), "8", "reuse", flags=flags)["counts"]["run"]
