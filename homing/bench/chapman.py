@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +48,7 @@ from homing.bench.results import Check, Parts, Results, Row, check_only
 from homing.bench.undisturbed import MOST_OF_OTHERS, kept_alone, undisturbed
 from homing.errors import UserError
 from homing.installation import python_path
+from homing.simulate.on_machine import find_simulator
 
 SECTIONS = ("time", "instructions", "mpi", "translate", "guest", "origin")
 #: Arguments of timed runs: long enough to be measured, and at full size those of the paper.
@@ -120,9 +120,9 @@ class Bench:
     def row(self, name: str, value: float, unit: str, note: str = "", paper: float | None = None) -> None:
         self.results.rows.append(Row(name, value, unit, note, paper))
 
-    def kept(self, name: str, path: str, measure: Callable[[], Any]) -> Any:
-        """A part; measured unless an earlier run left it for a program of the same code."""
-        key = f"{name} {digest(path)}" if path else name
+    def kept(self, name: str, path: str, measure: Callable[[], Any], simulator: str = "") -> Any:
+        """A part; measured unless an earlier run left it for a program, and a simulator, of the same code."""
+        key = " ".join([name, *(digest(file) for file in (path, simulator) if file)])
         self.used.add(key)
         found = self.parts.get(key)
         if found is None:
@@ -358,15 +358,9 @@ def guest_section(bench: Bench) -> None:
 
 def origin_section(bench: Bench) -> None:
     """Remote misses and speed-ups on the described Origin 2000."""
-    if find_spec("homing.simulate") is None:
-        bench.results.notes.append(
-            f"Remote misses on {MACHINE} are missing: this homing has no simulator "
-            f"(`homing run --on {MACHINE}`)."
-        )
-        bench.progress.finished(skipped=True)
-        return
     builder = Builder(kept_folder() / "chapman-simulated", [sys.executable, "-m", "homing", "cc"])
     bench.results.notes.append(chapman_origin.note(bench.size))
+    simulator = find_simulator()
     for code in bench.codes:
         runs: dict[tuple[str, int], dict[str, float]] = {}
         first: dict[str, float] = {}
@@ -380,10 +374,12 @@ def origin_section(bench: Bench) -> None:
             if version not in first:
                 name = f"origin {code}.{version} first level"
                 own = [built.path, *chapman_origin.first_level_arguments(code, version, bench.size)]
-                first[version] = bench.kept(name, built.path, partial(chapman_origin.first_level, own))
+                first[version] = bench.kept(
+                    name, built.path, partial(chapman_origin.first_level, own), simulator
+                )
             name = f"origin {code}.{version}.t{count}"
             run = partial(chapman_origin.simulated, command, count)
-            runs[(version, count)] = bench.kept(name, built.path, run)
+            runs[(version, count)] = bench.kept(name, built.path, run, simulator)
         others = {}
         for version, count, cache in chapman_origin.others_planned(code, bench.size):
             if version in first:
@@ -391,7 +387,7 @@ def origin_section(bench: Bench) -> None:
                 command = [built.path, *chapman_origin.other_arguments(version)]
                 run = partial(chapman_origin.simulated, command, count, cache)
                 name = f"origin {code}.{version}.t{count} {cache}"
-                others[(version, count, cache)] = bench.kept(name, built.path, run)
+                others[(version, count, cache)] = bench.kept(name, built.path, run, simulator)
         if others:
             bench.results.rows += chapman_origin.other_rows(others, first)
         bench.results.rows += chapman_origin.rows(code, bench.size, runs, first)

@@ -204,7 +204,7 @@ def simulate(
         others = variables.get("LD_LIBRARY_PATH", "")
         variables["LD_LIBRARY_PATH"] = f"{drop_in}:{others}" if others else drop_in
     begin = time.monotonic()
-    with _silenced(quiet), _fixed_addresses(wishes.turn > 0), records.lent(variables):
+    with _silenced(quiet), fixed_addresses(wishes.turn > 0), records.lent(variables):
         child, status = launch.run_child(path, request.command, variables)
     seconds = time.monotonic() - begin
     # Not before the run: NumPy starts threads.
@@ -225,7 +225,7 @@ def simulate(
 
 
 @contextmanager
-def _fixed_addresses(wanted: bool) -> Iterator[None]:
+def fixed_addresses(wanted: bool = True) -> Iterator[None]:
     """Children find their memory at the same addresses at every run: which lines share a set of a cache, and
     which data a page, depends on them."""
     libc = ctypes.CDLL(None)

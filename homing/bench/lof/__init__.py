@@ -18,6 +18,7 @@ from homing.bench.lof.runs import (
     build_programs,
     cases,
     file_of,
+    measured_with,
     run_case,
 )
 from homing.bench.lof.tables import Tables
@@ -62,7 +63,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     timed = [program for program in programs if wanted.threads and program in paper.PROGRAMS]
     progress = Progress("lof", [20.0, *(_WEIGHTS[program] for program, _, _ in steps), *(5.0 for _ in timed)])
     kept = kept_folder()
-    parts = {program: Parts(kept / f"lof-{size}-{program}.json", {"size": size}) for program in programs}
+    key = {"size": size, **measured_with()}
+    parts = {program: Parts(kept / f"lof-{size}-{program}.json", key) for program in programs}
     outcomes: dict[str, dict[str, Outcome]] = {}
     measured: dict[str, dict[int, float]] = {}
     folder = Path()

@@ -19,9 +19,11 @@ from typing import Any
 from homing.bench.lof import copies, lean, paper
 from homing.bench.places import kept_folder, sources_folder
 from homing.bench.programs import execute, parse_output
+from homing.bench.results import content_key
 from homing.errors import UserError
-from homing.installation import python_path
+from homing.installation import find_library, python_path
 from homing.options import load_options
+from homing.simulate.on_machine import find_simulator, fixed_addresses
 
 _TIMEOUT = 6 * 3600.0  # on a busy machine, too
 
@@ -274,6 +276,11 @@ class Outcome:
         return Outcome(**{**kept, "iterations": iterations, "whole": whole})
 
 
+def measured_with() -> dict[str, str]:
+    """What simulated runs are made with, beside their programs: kept results hold for these alone."""
+    return {"library": content_key(find_library()), "simulator": content_key(find_simulator())}
+
+
 def build_programs(programs: Iterable[Program]) -> Path:
     """Build programs of apps/ as `homing cc` does; their folder. UserError where that fails.
 
@@ -388,7 +395,9 @@ def _run_once(
             str(path),
         ]
         begin = time.monotonic()
-        done = execute([*words, "--", *command], variables, _TIMEOUT, " ".join(command))
+        # Where arrays lie decides which of their lines share a set of a cache: the same in all cases.
+        with fixed_addresses():
+            done = execute([*words, "--", *command], variables, _TIMEOUT, " ".join(command))
         seconds = time.monotonic() - begin
         found = json.loads(path.read_text())
         if not found["processes"] or not found["counts"]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from homing.bench.lof.runs import Program, build_programs
+from homing.bench.lof.runs import Program, build_programs, measured_with
 from homing.bench.places import kept_folder
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, check_only, library_key
@@ -27,7 +27,6 @@ from homing.bench.upmlib.runs import (
     words_of,
 )
 from homing.bench.upmlib.statements import Found, statements
-from homing.installation import find_library
 
 NOTES = [
     f"Programs of apps/nas built by `homing cc gfortran`, 16 threads, run by `homing run --on {MACHINE} "
@@ -101,7 +100,7 @@ def _outcomes(runs: Sequence[Case], size: str, wanted: Size, redo: bool) -> dict
     progress = Progress("upmlib", [3.0, *(1.0 for _ in runs)])
     parts = Parts(
         kept_folder() / f"upmlib-{size}.json",
-        {"size": size, "iterations": wanted.iterations, "library": library_key(find_library())},
+        {"size": size, "iterations": wanted.iterations, **measured_with()},
     )
     outcomes: dict[Case, Outcome] = {}
     try:
