@@ -146,11 +146,11 @@ def _why(found: Found) -> list[str]:
         remote = [found[name].remote[1] / 1e6 for name in names]
         size = found[names[0]].bytes / 2**20
         notes.append(
-            f"**CG.** Its {size:.0f} MiB fit into the caches of 16 CPUs (4 MiB each): remote are "
-            f"{min(remote):.2f} to {max(remote):.2f} million misses of the last half whatever the placement "
-            "and the mechanism, those of vectors that all threads read. So placement makes little "
-            "difference, and other misses (conflicts in the cache, which differ from run to run) most of "
-            "what is seen."
+            f"**CG.** Its {size:.0f} MiB fit into the caches of 16 CPUs (4 MiB each). {min(remote):.2f} to "
+            f"{max(remote):.2f} million misses of the last half are remote: the fewest where each thread has "
+            "its own part, for then they are those of vectors that all threads read, which no placement "
+            "mends. The local ones are conflicts in the cache, by where arrays lie: at the same addresses in "
+            "all runs."
         )
     if {"bt.wc.iterative", "bt.wc.iterative@guard"} <= set(found.names("bt.wc.")):
         off, on = (found[name].iterations for name in ("bt.wc.iterative", "bt.wc.iterative@guard"))
