@@ -11,6 +11,7 @@ from homing.translate.directives import scanner
 from homing.translate.directives.model import Form
 from homing.translate.front import apart
 from homing.translate.front.associates import without_names
+from homing.translate.front.fortran_called import with_bodies
 from homing.translate.options import Options
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.model import NotePlan, Step
@@ -21,12 +22,15 @@ from homing.translate.targets.clones import as_clones
 from homing.translate.targets.commons import as_modules
 from homing.translate.targets.dropped_interfaces import without_interfaces
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
+from homing.translate.targets.not_pure import without_pure
 from homing.translate.targets.plain_pointers import as_allocatables
 from homing.translate.targets.same_arguments import with_one_argument
 from homing.translate.tree import Unit
 
 #: How many ASSOCIATEs a file may have that go.
 _MOST_NAMES = 200
+#: How deep calls that lie in one another, or in what is called, may be.
+_DEEPEST = 20
 
 
 def join_loops(
@@ -91,6 +95,16 @@ def own_names(
                 break
 
 
+def bodies_for_calls(
+    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
+) -> None:
+    """Puts Fortran files whose loops say what they call into the place of the others."""
+    names = {name for one in scanned for name in names_of(one.directives)}
+    for _ in range(_DEEPEST if names else 0):
+        if not _put_made(lambda units: with_bodies(units, names), sources, scanned, read, options):
+            break
+
+
 def no_pointers(
     sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
 ) -> None:
@@ -113,14 +127,15 @@ def other_procedures(
     options: Options,
 ) -> bool:
     """Puts files with copies of procedures that are called in several ways, or with one array twice, with
-    arguments for what C's find in their file, or without interfaces that lack layouts, into the place of the
-    others."""
+    arguments for what C's find in their file, without interfaces that lack layouts, or without PURE, into the
+    place of the others."""
     if options.target == "pages":
         return False
 
     def made(units: Sequence[Unit]) -> dict[int, SourceFile]:
         found = with_arguments(units, distributions) or with_one_argument(units, distributions)
-        return found or as_clones(units, distributions) or without_interfaces(units, distributions)
+        found = found or as_clones(units, distributions) or without_interfaces(units, distributions)
+        return found or without_pure(units, distributions)
 
     return _put_made(made, sources, scanned, read, options)
 

@@ -29,6 +29,7 @@ from homing.translate.program.shared import Shared, shared
 from homing.translate.program.static_functions import tell_apart
 from homing.translate.reading import Read, read_all
 from homing.translate.replaced import (
+    bodies_for_calls,
     c_lines,
     fortran_lines,
     join_loops,
@@ -273,6 +274,7 @@ def _translated(
         own_names(sources, scanned, read, options)
     regions: list[Step] = []
     if options.target in ("spmd", "mpi") and not any(one.problems for one in read):
+        bodies_for_calls(sources, scanned, read, options)
         no_commons(sources, scanned, read, options)
         no_pointers(sources, scanned, read, options)
     if joining is not None and options.target in ("spmd", "mpi") and not any(one.problems for one in read):

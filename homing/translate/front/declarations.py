@@ -86,7 +86,7 @@ def declare_in_block(routine: Routine, made: Statement, line: Line, code: Expres
     """A declaration in a BLOCK construct: its names are the construct's own."""
     scope = Routine("", routine.source, line.begin, line.end)
     _type_declaration(scope, code, line)
-    if any(d.initial is not None or d.attributes & {"save", "pointer"} for d in scope.declarations.values()):
+    if any(_lasts(one) for one in scope.declarations.values()):
         return
     begin = min(declared.begin for declared in scope.declarations.values())
     for name in scope.declarations:
@@ -96,6 +96,12 @@ def declare_in_block(routine: Routine, made: Statement, line: Line, code: Expres
     for reference in made.references:  # in bounds
         reference.access = Access.READ
     made.reads, made.writes = frozenset(one.name for one in made.references), frozenset()
+
+
+def _lasts(declaration: Declaration) -> bool:
+    """May it have a value from before?"""
+    first = declaration.initial is not None and "parameter" not in declaration.attributes
+    return first or bool(declaration.attributes & {"save", "pointer"})
 
 
 def _use(routine: Routine, code: Expressions, line: Line, at: int) -> None:
