@@ -237,15 +237,45 @@ def test_calls_that_would_mean_something_else_are_refused(
         translate([str(tmp_path / "p.f90")], Options("spmd"))
 
 
-@pytest.mark.parametrize("use", ["use fields, only: n, dp, v, f", "use fields, cc => c\nreal(dp) :: c = 9"])
-def test_names_that_the_caller_does_not_have_are_not_brought(tmp_path: Path, use: str) -> None:
-    function = "real(dp) function f(k)\ninteger :: k\nf = u(k) + c\nend function\nend module\n"
-    use, _, declared = use.partition("\n")
+FUNCTION = "real(dp) function f(k)\ninteger :: k\nf = u(k) + c\nend function\nend module\n"
+
+
+def calling(use: str, declared: str = "") -> str:
     program = f"program p\n{use}\nimplicit none\ninteger :: i\n{declared}\n!$omp parallel do\n"
-    program += "do i = 1, n\nv(i) = f(i)\nend do\nprint *, v\nend program\n"
-    (tmp_path / "p.f90").write_text(HEAD + function + program)
+    return program + "do i = 1, n\nv(i) = f(i)\nend do\nprint *, v\nend program\n"
+
+
+@pytest.mark.parametrize(
+    ("specification", "use", "declared"),
+    [
+        ("", "use fields, only: n, dp, v, f", ""),
+        ("", "use fields, cc => c", "real(dp) :: c = 9"),
+        ("private :: c", "use fields", ""),
+        ("private\npublic :: n, dp, u, v, f", "use fields", ""),
+        ("", "use fields, only: n, dp, u, v, c", "real(dp) :: f(9)"),
+    ],
+)
+def test_names_that_the_caller_does_not_have_are_not_brought(
+    tmp_path: Path, specification: str, use: str, declared: str
+) -> None:
+    head = HEAD.replace("contains\n", f"{specification}\ncontains\n")
+    (tmp_path / "p.f90").write_text(head + FUNCTION + calling(use, declared))
     with pytest.raises(TranslationError, match="called inside a parallel region"):
         translate([str(tmp_path / "p.f90")], Options("spmd"))
+
+
+@pytest.mark.parametrize(
+    ("specification", "use"),
+    [
+        ("private\npublic :: n, dp, u, v, f, c", "use fields"),
+        ("integer, private :: hidden", "use fields, only: n, dp, u, v, f, c"),
+    ],
+)
+def test_names_that_the_caller_has_are_enough(tmp_path: Path, specification: str, use: str) -> None:
+    head = HEAD.replace("contains\n", f"{specification}\ncontains\n")
+    (tmp_path / "p.f90").write_text(head + FUNCTION + calling(use))
+    text = translate([str(tmp_path / "p.f90")], Options("spmd")).outputs[0].text
+    assert "f_1 = u(i) + c" in text
 
 
 def test_pure_functions_in_serial_code_may_bring_elements(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -160,6 +160,22 @@ class Bodies:
             scope = scope.parent
         return name in INTRINSICS
 
+    def gives(self, module: Routine, name: str) -> bool:
+        """Is what the module calls so PUBLIC?"""
+        public, private, otherwise = set[str](), set[str](), True
+        for line in self.lines_of(module):
+            if not module.head_end <= line.begin < module.body_end:
+                continue
+            words = [word.text for word in tokens(line.code)]
+            for said, names in (("public", public), ("private", private)):
+                if said not in words:
+                    continue
+                if len(words) == 1:
+                    otherwise = said == "public"
+                elif words[0] == said or "::" in words[words.index(said) :]:
+                    names |= {word for word in words if word != said}
+        return name in public or (otherwise and name not in private)
+
     def brings(self, module: str, name: str) -> bool:
         """Is the name one of this module's own?"""
         found = self.modules.get(module)

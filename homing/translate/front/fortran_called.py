@@ -10,7 +10,7 @@ something else there.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from homing.translate.code_text import unused_name
@@ -24,6 +24,7 @@ from homing.translate.front.fortran_bodies import (
     names_of,
     replaced,
 )
+from homing.translate.front.intrinsics import INTRINSICS
 from homing.translate.front.lines import Line
 from homing.translate.front.tokens import Token, closing, parts, tokens
 from homing.translate.source import SourceFile, wrap
@@ -40,13 +41,12 @@ from homing.translate.tree import (
     walk,
 )
 
-_ONLY = re.compile(r"\w+")
+_WORD = re.compile(r"\w+")
 #: Constructs around a call under which a BLOCK may stand as a statement does.
 _AROUND = frozenset(["parallel", "do", "for", "simd", "critical", "single"])
 #: Clauses whose names mean the same inside as outside.
 _NAMELESS = frozenset(["shared", "schedule", "num_threads", "if", "collapse", "proc_bind", "nowait"])
 _STEADY = frozenset(["+", "-", "*", "/", "**", "(", ")"])
-_MODULE = re.compile(r"private\b", re.IGNORECASE)
 
 
 def with_bodies(units: Sequence[Unit], distributed: Container[str]) -> dict[int, SourceFile]:
@@ -232,7 +232,8 @@ class _Caller:
                 return False
             if isinstance(node, Construct) and not self._leaves(node, body):
                 return False
-        if any(self.routine.places.get(name) for name in body.others):
+        names = {*body.others, body.routine.name.lower()}
+        if any(self.routine.places.get(name) for name in names):
             return False
         scopes = [self.routine]
         while scopes[-1].parent is not None:
@@ -242,9 +243,9 @@ class _Caller:
         below = scopes
         if host in scopes:
             below = scopes[: scopes.index(host)]
-        elif not host.module or not any(self._has_all(one, host) for one in scopes):
+        elif not host.module or not any(self._sees(one, host, names) for one in scopes):
             return False
-        return not any(self._means_other(name, one, host) for name in body.others for one in below)
+        return not any(self._means_other(name, one, host) for name in names for one in below)
 
     def _leaves(self, node: Construct, body: Body) -> bool:
         """Do the names mean the same inside the construct as outside?"""
@@ -260,13 +261,18 @@ class _Caller:
                 return False
         return True
 
-    def _has_all(self, scope: Routine, module: Routine) -> bool:
-        """Does it have all names of the module by USE, under their own names?"""
+    def _sees(self, scope: Routine, module: Routine, names: Iterable[str]) -> bool:
+        """Does it have these by USE, under their own names?"""
         found = scope.uses.get(module.name)
-        if found is None or found[2] is not None or any(one[0] == module.name for one in scope.renamed):
+        if found is None or any(one[0] == module.name for one in scope.renamed):
             return False
-        said = (one for one in self.bodies.lines_of(module) if module.head_end <= one.begin < module.body_end)
-        return not any(_MODULE.search(one.code) for one in said)
+        listed = None if found[2] is None else set(_WORD.findall(found[2].lower()))
+        for name in names:
+            if name in INTRINSICS and not self.bodies.brings(module.name, name):
+                continue
+            if not self.bodies.gives(module, name) or (listed is not None and name not in listed):
+                return False
+        return True
 
     def _means_other(self, name: str, scope: Routine, host: Routine) -> bool:
         """Does the scope have another meaning for what is a name around the procedure?"""
@@ -281,7 +287,7 @@ class _Caller:
         if any(name == local for _, _, local in scope.names_by_use()):
             return True
         for module, (_, _, only) in scope.uses.items():
-            if module == host.name or (only is not None and name not in _ONLY.findall(only.lower())):
+            if module == host.name or (only is not None and name not in _WORD.findall(only.lower())):
                 continue
             known = module in self.bodies.modules
             if (self.bodies.brings(module, name) and module not in host.uses) or (
