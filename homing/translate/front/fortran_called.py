@@ -10,7 +10,7 @@ something else there.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.translate.code_text import unused_name
@@ -38,6 +38,7 @@ from homing.translate.tree import (
     Routine,
     Statement,
     Unit,
+    statements,
     walk,
 )
 
@@ -65,16 +66,38 @@ def with_bodies(units: Sequence[Unit], distributed: Container[str]) -> dict[int,
 
 def _users(bodies: Bodies, distributed: Container[str]) -> dict[str, Body]:
     """The procedures that use such arrays from around them, also by others, by their names; not those whose
-    names several have."""
+    names several have. None where no loop calls one."""
     named: dict[str, list[Routine]] = {}
     for one in bodies.routines:
-        named.setdefault(one.name.lower(), []).append(one)
-    known = {name: body for name, (one, *more) in named.items() if not more and (body := bodies.of(one))}
-    found = {name for name, body in known.items() if any(other in distributed for other in body.others)}
+        if not (one.module or one.main):
+            named.setdefault(one.name.lower(), []).append(one)
+    words = {name: _words(one) for name, (one, *more) in named.items() if not more}
+    may = _reaching({name for name, found in words.items() if any(x in distributed for x in found)}, words)
+    if not any(may & {*one.calls, *one.reads} for routine in bodies.routines for one in _in_loops(routine)):
+        return {}
+    known = {name: body for name in may if (body := bodies.of(named[name][0])) is not None}
+    others = {name: body.others for name, body in known.items()}
+    found = _reaching({name for name in known if any(x in distributed for x in others[name])}, others)
+    return {name: known[name] for name in found if not _again(name, known)}
+
+
+def _words(routine: Routine) -> frozenset[str]:
+    return frozenset(_WORD.findall(routine.source.text[routine.begin : routine.end].lower()))
+
+
+def _reaching(found: set[str], words: Mapping[str, frozenset[str]]) -> set[str]:
+    """These, and those with words that are one of these."""
     before = -1
     while before != (before := len(found)):
-        found |= {name for name, body in known.items() if body.others & found}
-    return {name: known[name] for name in found if not _again(name, known)}
+        found = found | {name for name, its in words.items() if its & found}
+    return found
+
+
+def _in_loops(routine: Routine) -> Iterator[Statement]:
+    """The statements of its constructs that share loops out."""
+    for node in walk(routine.body):
+        if isinstance(node, Construct) and node.worksharing:
+            yield from statements(node.body)
 
 
 def _again(name: str, known: dict[str, Body]) -> bool:
