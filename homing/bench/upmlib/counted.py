@@ -32,14 +32,16 @@ NOTES = [
     "run without it. Iterative: `--guard off`; its source are windows, since the guest has no PMU, so pages "
     "go by estimated owners, not by counts. Sampling: the same source, `--guard off`, "
     f"{_SCANS} scans in the time of an iteration of the run without it, each of an equal part of the pages. "
-    "Record/replay and hybrid: `--upmlib replay|hybrid`, 20 pages, around z_solve of BT and SP; hybrid "
-    "of the others: `--mechanism hybrid`.",
+    "Record/replay and hybrid: `--upmlib replay|hybrid`, 20 pages, around z_solve of BT and SP; of the "
+    "others: `--mechanism record-replay|hybrid`, by phases that homing finds.",
 ]
 #: Large enough that a plan of 20 pages is not most of the arrays, small enough for an emulated processor.
 _CLASSES = {"bt": "W", "sp": "W", "cg": "W", "mg": "S", "ft": "S"}
 _ITERATIONS = 12
 _CACHE_KIB, _WAYS = 128, 2
 _HOMING = {"HOMING_GUARD": "off", "HOMING_AREA_MINIMUM": "32KiB"}
+#: Programs that mark no phases.
+_FOUND_PHASES = {"replay": "record-replay", "hybrid": "hybrid"}
 _PLACE = {"rr": "round-robin", "rand": "random"}
 
 
@@ -55,6 +57,11 @@ class Case:
     def name(self) -> str:
         """As rows name it."""
         return f"{self.program}.{self.placement}.{self.mechanism}"
+
+    @property
+    def has_homing(self) -> bool:
+        """Is it at work? What is counted without it holds for other builds of it, too."""
+        return self.mechanism not in ("nothing", "kernel")
 
     @property
     def command(self) -> list[str]:
@@ -73,11 +80,7 @@ def cases(programs: Sequence[str]) -> list[Case]:
     found = []
     for program in programs:
         for placement in paper.PLACEMENTS:
-            mechanisms = ["nothing", "kernel", "iterative", "sampling"]
-            # Whose phases are small parts of what is wrong where pages were dealt out.
-            if placement in ("ft", "wc"):
-                mechanisms += ["replay", "hybrid"] if program in paper.PHASED else ["hybrid"]
-            found += [Case(program, placement, one) for one in mechanisms]
+            found += [Case(program, placement, one) for one in paper.MECHANISMS]
     return found
 
 
@@ -94,13 +97,14 @@ def run(only: Sequence[str], tell: Callable[[list[str]], str], redo: bool) -> Re
         kept_folder() / "upmlib-guest.json",
         {
             "counter": content_key(str(find_built("libhoming_counter_plugin.so"))),
-            "library": content_key(find_library()),
             "programs": [content_key(find_program(f"{one}_gfortran")) for one in _CLASSES],
         },
     )
+    library = content_key(find_library())
+    keys = {case: f"{case.name} {library}" if case.has_homing else case.name for case in steps}
     if redo:
-        parts.drop([case.name for case in steps])
-    found = {case: Outcome.from_dict(kept) for case in steps if (kept := parts.get(case.name)) is not None}
+        parts.drop(list(keys.values()))
+    found = {case: Outcome.from_dict(kept) for case in steps if (kept := parts.get(keys[case])) is not None}
     missing = [case for case in steps if case not in found]
     if missing:
         progress = Progress("upmlib", [20.0, *(10.0 for _ in missing)])
@@ -112,7 +116,7 @@ def run(only: Sequence[str], tell: Callable[[list[str]], str], redo: bool) -> Re
                 for case in missing:
                     progress.step(case.name)
                     found[case] = _run(guest, case, found)
-                    parts.put(case.name, found[case].to_dict())
+                    parts.put(keys[case], found[case].to_dict())
                     progress.finished()
         except KeyboardInterrupt:
             results.notes.append(
@@ -138,8 +142,8 @@ def _run(guest: GuestRuns, case: Case, found: dict[Case, Outcome]) -> Outcome:
         homing = {"HOMING_MECHANISM": "iterative", **_HOMING}
         if case.mechanism == "sampling":
             homing |= _sampling(output)
-        if case.mechanism == "hybrid" and case.program not in paper.PHASED:
-            homing["HOMING_MECHANISM"] = "hybrid"
+        if case.program not in paper.PHASED:
+            homing["HOMING_MECHANISM"] = _FOUND_PHASES.get(case.mechanism, homing["HOMING_MECHANISM"])
     return guest.run(case.name, case.command, env=env, homing=homing, timeout=STEP_TIMEOUT)
 
 
