@@ -65,6 +65,7 @@ class WiderProgram(WiderC, WholeProgram):
         self.kit: set[str] = set()
         self.more_declared: dict[str, str] = {}
         self.targets = False
+        self.inside: list[str] = []  # procedures of the program's own
         super().__init__(seed, suffix)
         self.files, self.included = dressed(self.random, self.files, self.included, self.fortran)
 
@@ -72,6 +73,7 @@ class WiderProgram(WiderC, WholeProgram):
 
     def _fortran_head(self) -> None:
         super()._fortran_head()
+        self.program = self.to
         self.targets = not self.old and self.random.random() < 0.25
         if not self.targets:
             return
@@ -94,6 +96,7 @@ class WiderProgram(WiderC, WholeProgram):
         if self.kit:
             lines.insert(self.with_work, "  use kit")
         super()._tail()
+        self._insides()
         if self.kit:
             types = [KIT[one] for one in sorted(self.kit) if one in KIT]
             made = [KIT_PROCEDURES[one] for one in sorted(self.kit) if one in KIT_PROCEDURES]
@@ -105,6 +108,34 @@ class WiderProgram(WiderC, WholeProgram):
                 self.before = {"kit.f90": "\n".join(kit) + "\n", **self.before}
             else:
                 lines[:0] = kit
+
+    def _insides(self) -> None:
+        """The procedures that see the program's arrays go to the others behind CONTAINS."""
+        lines = self.program.lines
+        end = len(lines) - 1 - lines[::-1].index("end program")
+        if self.inside:
+            begin = lines.index("program fuzz")
+            lines[end:end] = self.inside if "contains" in lines[begin:end] else ["contains", *self.inside]
+
+    def _called(self, a: str, b: str, index: str) -> list[str]:
+        """A loop's body that calls a procedure which sees the arrays by itself."""
+        name = f"inner_{len(self.inside)}"
+        own = ["integer(8) :: q", f"q = {b}", f"if (q > 50) q = q + {b.replace('(i', '(i - 1')}"]
+        if self.random.random() < 0.5:
+            head, value = f"integer(8) function {name}({index})", f"{name} = modulo(q*3 + {a}, 10007_8)"
+            call = self.random.choice(
+                [f"{a} = {name}({index})", f"if ({b} > 30) {a} = {name}({index}) + 1",
+                 f"{a} = modulo({name}({index})*2 + {b}, 10007_8)"]
+            )  # fmt: skip
+            self.inside += [head, f"integer, intent(in) :: {index}", *own, value, "end function"]
+            return [call]
+        self.inside += [
+            f"subroutine {name}({index}, v, k)", f"integer, intent(in) :: {index}, k",
+            "integer(8), intent(in) :: v", "integer :: at", *own,
+            f"if (v > 9000) return\ndo at = 1, k\n{a} = modulo({a} + v*at + q, 10007_8)\nend do",
+            "end subroutine",
+        ]  # fmt: skip
+        return [f"call {name}({index}, {self.random.choice([b, f'{b} + 1', '7_8'])}, 3)"]
 
     def _smoothing(self) -> str:
         index = ",".join(self.variables)
@@ -419,6 +450,8 @@ class WiderProgram(WiderC, WholeProgram):
             self.kit |= {"moved", "plus"}
             kinds += [[f"{a} = moved(by={b}, v=3_8)"], [f"{a} = {b} .plus. {a}"]]
         body = self.random.choice(kinds)
+        if self.to is self.program and self.random.random() < 0.4:
+            body = self._called(a, b, index)
         if len(order) == 2 and self.random.random() < 0.35:
             outer = order[0]
             every = ["1:n" if v == "i" else v for v in self.variables]

@@ -110,7 +110,10 @@ class Parts:
             return
         for reference in self.work.touched(self.work.routine.body):
             if not self.work.arrays[reference.name].dummy:
-                reason = "a distributed array in a procedure that is called inside a parallel region: pass it"
+                reason = (
+                    "a distributed array in a procedure that is called inside a parallel region: pass it, or "
+                    "in a loop that is shared out write what it does there, or give it elements"
+                )
                 self.work.wrong(reference.begin, reference.end, reason)
 
     def _jumps(self) -> None:
