@@ -290,7 +290,8 @@ contains
   end function
   real(8) function h(k)
     integer, intent(in) :: k
-    h = a(k)
+    real(8), save :: last = 0
+    h = a(k) + last
   end function
 end program
 """
@@ -300,7 +301,7 @@ end program
     ("function", "value", "reason"),
     [
         ("2*a(k)", "1", r"p\.f90:6:12: a distributed array in a statement function: a\(k\)"),
-        ("2*k", "f(i) + g(i)", r"p\.f90:18:9: a distributed array in a procedure that is called inside"),
+        ("2*k", "f(i) + g(i)", r"p\.f90:19:9: a distributed array in a procedure that is called inside"),
     ],
 )
 def test_accesses_that_a_loop_does_not_show(
