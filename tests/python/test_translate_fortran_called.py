@@ -216,6 +216,25 @@ REFUSED = [
     ),
     ("subroutine f(k, y)|integer :: k|real(dp) :: y|w(k) = 2|v(k) = u(k) + y", "", "", "call f(i, w(i))"),
     (
+        "subroutine f(x, k, n)|integer :: k, n|real(dp) :: x(m, n)|x(1, k) = u(k)",
+        "",
+        "",
+        "call f(b, i, 3)",
+    ),
+    (
+        "real(dp) function f(k)|integer :: k|integer, parameter :: sp = 4|f = u(k)/3.0_sp",
+        "",
+        "",
+        "v(i) = f(i)",
+    ),
+    (
+        "subroutine f(k, y)|integer :: k|real(dp) :: y|v(k) = u(k) + g(y)|end subroutine|"
+        "real(dp) function g(y)|real(dp) :: y|y = y + 1|g = y",
+        "",
+        "",
+        "call f(i, 2*w(i))",
+    ),
+    (
         "subroutine f(k, y)|integer :: k|real(dp) :: y|k = 1|y = u(k)",
         "integer :: k",
         "private(k)",
@@ -228,7 +247,8 @@ REFUSED = [
 def test_calls_that_would_mean_something_else_are_refused(
     tmp_path: Path, procedure: str, declared: str, clause: str, body: str
 ) -> None:
-    end = "end subroutine" if procedure.startswith("subroutine") else "end function"
+    last = procedure.rpartition("end subroutine|")[2]
+    end = "end subroutine" if last.startswith("subroutine") else "end function"
     program = f"program p\nuse fields\nimplicit none\ninteger :: i\n{declared}\n!$omp parallel do {clause}\n"
     program += f"do i = 1, n\n{body}\nend do\nprint *, v\nend program\n"
     text = f"{HEAD}{procedure}\n{end}\nend module\n{program}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from homing.translate.affine import names_in
 from homing.translate.front.intrinsics import INTRINSICS
 from homing.translate.front.lines import Line, split
-from homing.translate.front.tokens import Token, closing, tokens
+from homing.translate.front.tokens import Token, closing, parts, tokens
 from homing.translate.tree import (
     Branch,
     Construct,
@@ -93,6 +93,7 @@ class Bodies:
     def of(self, routine: Routine) -> Body | None:
         """None: it says something that would mean something else elsewhere, or that may not stand there."""
         if id(routine) not in self._found:
+            self._found[id(routine)] = None  # where it calls itself
             self._found[id(routine)] = self._read(routine)
         return self._found[id(routine)]
 
@@ -133,10 +134,32 @@ class Bodies:
         for declaration in routine.declarations.values():
             others |= named_in(declaration) - own
         others |= set(names_in(_kind(routine.result_type)))
-        written = written_in_all(routine.body)
+        if not own.isdisjoint(_kinds(routine, done)):
+            return None
+        written = written_in_all(routine.body) | self._given(done, own)
         names = frozenset(others - KEYWORDS)
         body = Body(routine, tuple(done), frozenset(own), names, written, result, returns)
         return body if all(self._known(name, routine) for name in body.others) else None
+
+    def _given(self, lines: Iterable[Line], own: Container[str]) -> frozenset[str]:
+        """The names of its own that functions of the program get, and may write."""
+        found: set[str] = set()
+        named = {one.name.lower(): one for one in self.routines if not one.module}
+        for line in lines:
+            words = tokens(line.code)
+            for index in range(len(words) - 1):
+                callee = named.get(words[index].text)
+                if callee is None or words[index + 1].text != "(":
+                    continue
+                body = self.of(callee)
+                for place, (first, last) in enumerate(
+                    parts(words, index + 2, closing(words, index + 1), ",")
+                ):
+                    keyword = last > first + 2 and words[first + 1].text == "="
+                    name = words[first].text if keyword else "".join(callee.arguments[place : place + 1])
+                    if last > first and (body is None or name in body.written):
+                        found.add(words[first + 2 if keyword else first].text)
+        return frozenset(name for name in found if name in own)
 
     def _says(self, routine: Routine, lines: Sequence[Line], words: str) -> bool:
         """Does its head?"""
@@ -234,6 +257,14 @@ def _plain(declaration: Declaration) -> bool:
         return False
     dummy = declaration.storage == "dummy"
     return dummy or all(one.upper is not None and not one.deferred for one in declaration.bounds)
+
+
+def _kinds(routine: Routine, lines: Iterable[Line]) -> set[str]:
+    """The names by which it says kinds of numbers."""
+    texts = [routine.result_type, *(one.type for one in routine.declarations.values())]
+    found = {name for text in texts for name in names_in(_kind(text))}
+    numbers = (word.text for line in lines for word in tokens(line.code) if word.kind == "number")
+    return found | {kind[1] for text in numbers if (kind := _KIND.search(text))}
 
 
 def named_in(declaration: Declaration) -> set[str]:

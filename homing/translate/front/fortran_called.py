@@ -438,6 +438,8 @@ class _Caller:
         dummy = body.routine.declarations[name].bounds
         if found is None or len(found.bounds) != len(dummy) or "pointer" in found.attributes:
             return False
+        if not named_in(body.routine.declarations[name]).isdisjoint(body.own):
+            return False  # by arguments, whose values may be others than those of such names here
         for one, other in zip(dummy, found.bounds, strict=True):
             if one.deferred or one.upper is None:
                 if one.lower != "1" or other.lower != "1" or one.upper is not None:
