@@ -33,6 +33,7 @@ PROCEDURES = """  ! Names that the caller has, too; a value that changes its typ
     q(1) = u(k)/two
     q(2) = whole(k)
     r = sum(q) + 1/3
+    return
   end function
   subroutine put(i, s, y)
     integer, intent(in) :: i

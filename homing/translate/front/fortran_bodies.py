@@ -98,12 +98,9 @@ class Bodies:
         return self._found[id(routine)]
 
     def _read(self, routine: Routine) -> Body | None:
-        if (
-            routine.module
-            or routine.main
-            or routine.parent is None
-            or any(True for _ in self.inside(routine))
-        ):
+        if routine.module or routine.main or routine.parent is None:
+            return None
+        if any(True for _ in self.inside(routine)):
             return None
         if routine.uses or routine.renamed or routine.said or routine.saves or routine.equivalence:
             return None
@@ -114,6 +111,9 @@ class Bodies:
             return None
         said = [one for one in lines if routine.head_end <= one.begin < routine.declarations_end]
         done = [one for one in lines if routine.declarations_end <= one.begin < routine.body_end]
+        nodes = routine.body
+        if done and nodes and done[-1].code.strip().lower() == "return" and nodes[-1].begin == done[-1].begin:
+            nodes, done = nodes[:-1], done[:-1]
         if not done or not all(_says_types(one.code.lstrip()) for one in said):
             return None
         if any(one.openmp or one.label or _NAMED.match(one.code.lstrip()) for one in (*said, *done)):
@@ -128,7 +128,7 @@ class Bodies:
         if not own <= {*routine.declarations, *([result] if routine.result_type else [])}:
             return None
         returns = {line.begin: asked for line in done if (asked := _asked(line, routine)) is not None}
-        if not all(_may_stand(node, returns) for node in walk(routine.body)):
+        if not all(_may_stand(node, returns) for node in walk(nodes)):
             return None
         others = {word for line in done for word in names_of(tokens(line.code))} - own
         for declaration in routine.declarations.values():
