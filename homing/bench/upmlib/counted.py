@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from homing.bench.balancing import STEP_TIMEOUT, balancing_settings
@@ -200,4 +201,8 @@ def _fill(results: Results, found: dict[Case, Outcome]) -> None:
             plain, moved_ = (_share(found, one, LAST_HALF) for one in ways)
             text = f"{plain:.1%} -> {moved_:.1%} in the last half"
             results.checks.append(Check(f"{program}: iterative mends the worst case", moved_ < plain, text))
-    results.details = {case.name: one.to_dict() for case, one in found.items()}
+    # Where the programs lie on this machine is nothing for a result.
+    results.details = {
+        case.name: {**one.to_dict(), "command": [Path(one.command[0]).name, *one.command[1:]]}
+        for case, one in found.items()
+    }
