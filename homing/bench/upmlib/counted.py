@@ -41,8 +41,6 @@ _CLASSES = {"bt": "W", "sp": "W", "cg": "W", "mg": "S", "ft": "S"}
 _ITERATIONS = 12
 _CACHE_KIB, _WAYS = 128, 2
 _HOMING = {"HOMING_GUARD": "off", "HOMING_AREA_MINIMUM": "32KiB"}
-#: Programs that mark no phases.
-_FOUND_PHASES = {"replay": "record-replay", "hybrid": "hybrid"}
 _PLACE = {"rr": "round-robin", "rand": "random"}
 
 
@@ -144,7 +142,7 @@ def _run(guest: GuestRuns, case: Case, found: dict[Case, Outcome]) -> Outcome:
         if case.mechanism == "sampling":
             homing |= _sampling(output)
         if case.program not in paper.PHASED:
-            homing["HOMING_MECHANISM"] = _FOUND_PHASES.get(case.mechanism, homing["HOMING_MECHANISM"])
+            homing["HOMING_MECHANISM"] = paper.FOUND_PHASES.get(case.mechanism, homing["HOMING_MECHANISM"])
     return guest.run(case.name, case.command, env=env, homing=homing, timeout=STEP_TIMEOUT)
 
 

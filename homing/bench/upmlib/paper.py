@@ -43,6 +43,8 @@ PROGRAMS = {
 
 #: Programs whose z_solve is the phase that they record and replay (their Figures 5 and 6).
 PHASED = ("bt", "sp")
+#: The mechanisms of the others, by phases that homing finds: `--mechanism`.
+FOUND_PHASES = {"replay": "record-replay", "hybrid": "hybrid"}
 
 PLACEMENTS = {"ft": "first touch", "rr": "round robin", "rand": "random", "wc": "worst case"}
 MECHANISMS = {

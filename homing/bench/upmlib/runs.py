@@ -233,7 +233,7 @@ def words_of(case: Case, size: Size, plain: Outcome | None) -> list[str]:
         words += ["--threshold", f"{case.threshold:g}"]
     others = {"nothing": "observe", "kernel": "observe", "sampling": "sampling"}
     if case.program not in paper.PHASED:
-        others |= {"replay": "record-replay", "hybrid": "hybrid"}  # by phases that homing finds
+        others |= paper.FOUND_PHASES
     mechanism = others.get(case.mechanism, "iterative")
     words += ["--mechanism", mechanism]
     if case.mechanism == "sampling":
