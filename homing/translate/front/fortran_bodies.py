@@ -152,13 +152,9 @@ class Bodies:
                 if callee is None or words[index + 1].text != "(":
                     continue
                 body = self.of(callee)
-                for place, (first, last) in enumerate(
-                    parts(words, index + 2, closing(words, index + 1), ",")
-                ):
-                    keyword = last > first + 2 and words[first + 1].text == "="
-                    name = words[first].text if keyword else "".join(callee.arguments[place : place + 1])
-                    if last > first and (body is None or name in body.written):
-                        found.add(words[first + 2 if keyword else first].text)
+                for name, first, _ in given(words, index + 1, callee):
+                    if body is None or name in body.written:
+                        found.add(words[first].text)
         return frozenset(name for name in found if name in own)
 
     def _says(self, routine: Routine, lines: Sequence[Line], words: str) -> bool:
@@ -222,6 +218,16 @@ def is_name(words: Sequence[Token], index: int) -> bool:
         return False
     behind = words[index + 1].text if index + 1 < len(words) else ""
     return not (behind == "=" and index and words[index - 1].text in ("(", ","))
+
+
+def given(words: list[Token], opening: int, callee: Routine) -> Iterator[tuple[str, int, int]]:
+    """The arguments in the brackets that words[opening] opens: the dummy's name (nothing: it has none), and
+    words[first:last] of the text."""
+    for place, (first, last) in enumerate(parts(words, opening + 1, closing(words, opening), ",")):
+        if last > first + 2 and words[first].kind == "name" and words[first + 1].text == "=":
+            yield words[first].text, first + 2, last
+        elif last > first:
+            yield "".join(callee.arguments[place : place + 1]), first, last
 
 
 def declared(declaration: Declaration, name: str, written: Mapping[str, str]) -> str:

@@ -13,12 +13,13 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from homing.translate.code_text import unused_name
+from homing.translate.code_text import Edit, edited, unused_name
 from homing.translate.front.expand import marker
 from homing.translate.front.fortran_bodies import (
     Bodies,
     Body,
     declared,
+    given,
     is_name,
     named_in,
     names_of,
@@ -26,7 +27,7 @@ from homing.translate.front.fortran_bodies import (
 )
 from homing.translate.front.intrinsics import INTRINSICS
 from homing.translate.front.lines import Line
-from homing.translate.front.tokens import Token, closing, parts, tokens
+from homing.translate.front.tokens import Token, closing, tokens
 from homing.translate.source import SourceFile, wrap
 from homing.translate.tree import (
     Branch,
@@ -58,9 +59,10 @@ def with_bodies(units: Sequence[Unit], distributed: Container[str]) -> dict[int,
     found = {}
     for index, unit in enumerate(units):
         if users and unit.form.fortran:
-            edits = [edit for routine in unit.routines for edit in _Caller(bodies, users, routine).edits()]
-            if edits:
-                found[index] = _edited(unit.source, edits)
+            edits = (edit for routine in unit.routines for edit in _Caller(bodies, users, routine).edits())
+            made, source = edited(unit.source.text, edits), unit.source
+            if made is not None:
+                found[index] = SourceFile(source.path, made, source.form, source.fixed_columns, marked=True)
     return found
 
 
@@ -129,20 +131,23 @@ class _Caller:
         self.bodies, self.users, self.routine = bodies, users, routine
         self.words: set[str] = set()
 
-    def edits(self) -> list[tuple[int, int, list[str]]]:
+    def edits(self) -> list[Edit]:
         """Lines (begin, end) and what takes their place."""
-        if self.routine.module or not any(True for _ in self._shared_out(self.routine.body, ())):
+        shared_out = list(self._shared_out(self.routine.body, ()))
+        if not shared_out:
             return []
         lines = {one.begin: one for one in self.bodies.lines_of(self.routine)}
         self.words = {word.lower() for word in re.findall(r"\w+", self.routine.source.text)}
+        newline = "\r\n" if "\r\n" in self.routine.source.text else "\n"
         found = []
-        for statement, around in self._shared_out(self.routine.body, ()):
+        for statement, around in shared_out:
             line = lines.get(statement.begin)
             if line is None or not line.alone or line.label:
                 continue
             made = self._inlined(line, statement, around)
             if made is not None:
-                found.append((line.line_begin, line.line_end, made))
+                text = "".join(one + newline for one in made)
+                found.append((line.line_begin, line.line_end, text))
         return found
 
     def _shared_out(
@@ -222,21 +227,14 @@ class _Caller:
             between = words[index + 2 : end]
             if any(one.text in self.users for one in between):
                 continue
-            actual = self._actual(line, words, index, end, body) if bracket else {}
+            actual = self._actual(line, words, index + 1, body) if bracket else {}
             if actual is not None and set(actual) == set(body.routine.arguments):
                 yield _Call(body, index, end + 1, actual)
 
-    def _actual(
-        self, line: Line, words: list[Token], index: int, end: int, body: Body
-    ) -> dict[str, str] | None:
+    def _actual(self, line: Line, words: list[Token], opening: int, body: Body) -> dict[str, str] | None:
         """The text of each argument, by the dummy's name."""
         found: dict[str, str] = {}
-        for place, (first, last) in enumerate(parts(words, index + 2, end, ",")):
-            if first >= last:
-                continue
-            name = body.routine.arguments[place] if place < len(body.routine.arguments) else ""
-            if last > first + 2 and words[first].kind == "name" and words[first + 1].text == "=":
-                name, first = words[first].text, first + 2
+        for name, first, last in given(words, opening, body.routine):
             if not name or name in found:
                 return None
             found[name] = line.code[words[first].begin : words[last - 1].end]
@@ -447,12 +445,3 @@ class _Caller:
             elif (one.lower, one.upper) != (other.lower, other.upper):
                 return False
         return True
-
-
-def _edited(source: SourceFile, edits: Sequence[tuple[int, int, list[str]]]) -> SourceFile:
-    text, at, out = source.text, 0, []
-    newline = "\r\n" if "\r\n" in text else "\n"
-    for begin, end, lines in sorted(edits):
-        out += [text[at:begin], *(line + newline for line in lines)]
-        at = end
-    return SourceFile(source.path, "".join([*out, text[at:]]), source.form, source.fixed_columns, marked=True)
