@@ -92,6 +92,14 @@ def find_headers() -> str | None:
     return next((one for one in places if os.path.isfile(os.path.join(one, "homing", "homing.h"))), None)
 
 
+def find_fortran_module() -> str | None:
+    """The folder for -I in which gfortran's homing.mod lies, or None where none was built or installed."""
+    headers = find_headers()
+    places = [os.path.join(headers, "homing", "fortran")] if headers else []
+    places += [os.path.join(library, "fortran") for library in _library_folders()]
+    return next((one for one in places if os.path.isfile(os.path.join(one, "homing.mod"))), None)
+
+
 def find_callbacks() -> str:
     """The folder with the callbacks that `homing cc` links: HOMING_CALLBACKS, else built with it."""
     stated = os.environ.get("HOMING_CALLBACKS", "")

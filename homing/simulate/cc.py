@@ -35,7 +35,7 @@ from homing.compilers import (
     expand_response_files,
 )
 from homing.errors import MISUSE, UserError, os_reason, unexpected
-from homing.installation import find_callbacks
+from homing.installation import find_callbacks, find_fortran_module, find_headers, find_library
 
 if TYPE_CHECKING:
     from homing.paths import Cache
@@ -174,6 +174,8 @@ def compile_with(name: str, arguments: Sequence[str]) -> int:
     if not inputs:
         return run([compiler, *words])
     refuse(words)
+    words += _calls(words, job)
+    job = parse(words)
     if job.compiles and not os.environ.get(EXAM):
         from homing.simulate import check
 
@@ -181,6 +183,21 @@ def compile_with(name: str, arguments: Sequence[str]) -> int:
     if kind == "gcc":
         return _gcc(compiler, job)
     return _llvm(compiler, kind, job)
+
+
+def _calls(words: Sequence[str], job: Job) -> list[str]:
+    """The folders of homing's header, Fortran module and library for a program that calls it, where they are
+    not installed for all (a wheel, a source tree). They stand behind the user's own, which come first."""
+    flags: list[str] = []
+    if job.compiles:
+        headers, module = find_headers(), find_fortran_module()
+        flags += ["-idirafter", headers] if headers else []
+        fortran = any(words[at].endswith(FORTRAN_SOURCES) for at in job.sources)
+        flags += [f"-I{module}"] if module and fortran else []
+    if job.links and any(word in ("-lhoming", "-lhoming_fortran") for word in words):
+        folder = os.path.dirname(find_library())
+        flags += [f"-L{folder}", f"-Wl,-rpath,{folder}"]
+    return flags
 
 
 def _gcc(compiler: str, job: Job) -> int:
