@@ -13,9 +13,17 @@ _STAYS = {
 }
 
 
+#: With calls of upmlib_record, and none that ends an iteration (docs/phases.md).
+_PHASES_ONLY = "pages move for the program's phases only: it marks no iteration (homing_iteration)"
+
+
 def stays(record: Record) -> str:
     """Why pages stay where they are, whatever iterations want; "": they do not."""
-    return _STAYS.get(record.facts.get("mechanism", ""), "")
+    if said := _STAYS.get(record.facts.get("mechanism", ""), ""):
+        return said
+    own_phases = any(phase.region is None for phase in record.phases)
+    marked = any(iteration.basis == "call" for iteration in record.iterations)
+    return _PHASES_ONLY if own_phases and not marked else ""
 
 
 @dataclass(frozen=True)

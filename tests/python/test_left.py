@@ -292,3 +292,18 @@ def test_where_nothing_waited_there_is_no_line(mechanism: str, capsys: pytest.Ca
     decided(writer, 0, (1e9, mechanism == "iterative"))
     assert "waited" not in printed(results_of(writer), capsys)
     assert to_json(results_of(writer))["processes"][0]["waiting"] is None
+
+
+@pytest.mark.parametrize(("marked", "reason"), [(False, "observe"), (True, "late")])
+def test_where_the_program_records_phases_and_marks_no_iteration_pages_move_for_phases_only(
+    capsys: pytest.CaptureFixture[str], marked: bool, reason: str
+) -> None:
+    writer = one_area()
+    writer.row("ownership", **{**OWNERS, "wanted": 500})
+    writer.row("guard", **{**GUARD, "remote_ns": 2e6, "permitted": 1})
+    writer.row("phase", number=0, accessed=400, eligible=200, planned=20, replays=7, moved=140, undone=140)
+    writer.row("iteration", number=9, regions=5, basis=5 if marked else 1)
+    results = results_of(writer)
+    assert to_json(results)["processes"][0]["areas"][0]["left"]["reason"] == reason
+    said = "500 pages of grid: pages move for the program's phases only: it marks no iteration"
+    assert (said in " ".join(printed(results, capsys).split())) == (not marked)
