@@ -10,7 +10,7 @@
  * or stepped aside it does not follow regions: calls in them are as in serial code.
  *
  * Sizes are bytes. Ranges are widened to nothing: only whole pages inside [start, start + bytes) are meant. A
- * range that is empty, wraps around or is not mapped from its first page to its last is HOMING_INVALID. Nodes
+ * range that is empty, wraps around or is not mapped from its first byte to its last is HOMING_INVALID. Nodes
  * are the operating system's NUMA node numbers. Results of type int are 0 or positive for success and a
  * negative HOMING_* code otherwise; HOMING_REFUSED is also that there was no memory for the call. Where only
  * one node can hold pages, calls with valid arguments succeed and do nothing. Where there are several, and

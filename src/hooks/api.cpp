@@ -72,26 +72,27 @@ Placer& placer() {
     return *the_placer;
 }
 
-/// The pages of a range; none where it is empty or wraps around.
-Range pages_from(const void* start, size_t bytes) {
+/// These bytes; none where the range is empty or wraps around. Not their pages: those of a described machine
+/// may be larger than this one's, and reach beyond the mapping that the bytes lie in.
+Range bytes_from(const void* start, size_t bytes) {
     const auto begin = reinterpret_cast<Address>(start);
     const Address last = ~Address{0} - page_bytes();
     if (begin == 0 || bytes == 0 || begin > last || bytes > last - begin) return {};
-    return pages_of({begin, begin + bytes});
+    return {begin, begin + bytes};
 }
 
-/// Is this memory of the program's: mapped from its first page to its last?
+/// Is this memory of the program's: mapped from its first byte to its last?
 bool is_memory(const void* start, size_t bytes) {
-    const Range pages = pages_from(start, bytes);
-    return !pages.empty() && is_mapped(pages);
+    const Range range = bytes_from(start, bytes);
+    return !range.empty() && is_mapped(range);
 }
 
 /// May pages of it be taken away? Not ours: they are mapped beside the program's, and a size that is wrong
 /// may reach them, or libraries after an array.
 bool is_of_the_program(const void* start, size_t bytes) {
-    const Range pages = pages_from(start, bytes);
-    return !pages.empty() && is_of_one_object(pages) && !own_mappings.overlap(pages.begin, pages.end) &&
-           std::ranges::none_of(own_ranges(), [&](const Range& ours) { return ours.overlaps(pages); });
+    const Range range = bytes_from(start, bytes);
+    return !range.empty() && is_of_one_object(range) && !own_mappings.overlap(range.begin, range.end) &&
+           std::ranges::none_of(own_ranges(), [&](const Range& ours) { return ours.overlaps(range); });
 }
 
 /// Nothing is done in this process. Where there is but one node, there is nothing that could be.

@@ -482,6 +482,17 @@ def test_programs_that_call_homing_need_no_folders(tmp_path: Path, compiler: str
     assert result["processes"][0]["phases"], "the calls reached homing"
 
 
+def test_calls_take_memory_that_begins_and_ends_within_pages_of_the_machine(
+    tmp_path: Path, build: Callable[..., Path]
+) -> None:
+    program = build("between_holes.c", "gcc", "-lhoming")
+    result = simulate(tmp_path, program, flags=("--page-size", "64KiB"))
+    assert result["status"] == 0, result["said"]
+    taken, refused = result["output"].splitlines()
+    assert taken.split() == ["0", "0", "0", "0", "1"]
+    assert len(set(refused.split())) == 1 and "0" not in refused.split()
+
+
 # --- the command -----------------------------------------------------
 
 
