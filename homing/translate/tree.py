@@ -58,6 +58,7 @@ class Reference:
     argument_keyword: str | None = None  # Fortran: the dummy's name, where it is given
     component_of: str | None = None  # Fortran: a component of it is passed to this procedure
     intrinsic: bool = False  # Fortran: a function of the language, not the program's
+    array: bool = False  # Fortran: declared in the procedure or around it, and so no function
     confined: bool = False  # C: of its address no more than a number comes out of the expression
     changed: bool = False  # OTHER, for a macro stands there, but it is surely written
     only_read: bool = False  # OTHER or ARGUMENT, but nothing is written by it

@@ -273,7 +273,6 @@ def calling(use: str, declared: str = "") -> str:
         ("", "use fields, cc => c", "real(dp) :: c = 9"),
         ("private :: c", "use fields", ""),
         ("private\npublic :: n, dp, u, v, f", "use fields", ""),
-        ("", "use fields, only: n, dp, u, v, c", "real(dp) :: f(9)"),
     ],
 )
 def test_names_that_the_caller_does_not_have_are_not_brought(
@@ -297,6 +296,28 @@ def test_names_that_the_caller_has_are_enough(tmp_path: Path, specification: str
     (tmp_path / "p.f90").write_text(head + FUNCTION + calling(use))
     text = translate([str(tmp_path / "p.f90")], Options("spmd")).outputs[0].text
     assert "f_1 = u(i) + c" in text
+
+
+def test_an_array_may_have_the_name_of_a_function_that_is_not_brought(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    inside = """  subroutine twice
+    integer :: i
+!$omp parallel do
+    do i = 1, n
+      w(i) = f(i)
+    end do
+  end subroutine
+end module
+"""
+    workshop = Workshop(tmp_path_factory.mktemp("array"))
+    source = workshop.place() / "p.f90"
+    main = calling("use fields, only: n, dp, u, v, w, c, twice", "real(dp) :: f(n) = 7")
+    source.write_text(
+        HEAD + FUNCTION.replace("end module\n", inside) + main.replace("print *", "call twice\n  print *, w")
+    )
+    translated, _ = workshop.translated(source, "spmd")
+    assert run_command([translated], workshop.folder, OMP_NUM_THREADS="4") == workshop.printed(source)
 
 
 def test_pure_functions_in_serial_code_may_bring_elements(tmp_path_factory: pytest.TempPathFactory) -> None:

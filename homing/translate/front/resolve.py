@@ -18,6 +18,7 @@ def resolve(routine: Routine, procedures: Collection[str] = ()) -> None:
         for reference in statement.references:
             if reference.name in INTRINSICS and reference.subscripts is not None:
                 reference.intrinsic = reference.name not in own and routine.lookup(reference.name) is None
+            reference.array = _is_array(routine, reference.name)
             if reference.argument_of is not None:
                 _argument(routine, reference, reference.argument_of, own)
 
@@ -46,11 +47,14 @@ def _is_number(routine: Routine, name: str) -> bool:
 
 def _argument(routine: Routine, reference: Reference, name: str, own: Collection[str]) -> None:
     """A subscript of an array is nobody's argument, and functions of the language keep what they get."""
-    found = routine.lookup(name)
-    array = found is not None and bool(found[1].bounds)
-    intrinsic = found is None and name in INTRINSICS and name not in INQUIRIES and name not in own
-    if array or intrinsic:
+    intrinsic = name in INTRINSICS and name not in INQUIRIES and name not in own
+    if _is_array(routine, name) or (intrinsic and routine.lookup(name) is None):
         reference.argument_of, reference.argument_keyword, reference.argument_index = None, None, 0
+
+
+def _is_array(routine: Routine, name: str) -> bool:
+    found = routine.lookup(name)
+    return found is not None and bool(found[1].bounds)
 
 
 def number(routines: Iterable[Routine], known: Mapping[str, Routine]) -> None:

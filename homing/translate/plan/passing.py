@@ -171,7 +171,7 @@ class Passing:
             for reference in statement.references:
                 if reference.argument_of and self.redistributions(routine).array(reference) is not None:
                     given.setdefault(reference.argument_of, set()).add(reference.argument_index)
-            named = {*statement.calls, *given, *(r.name for r in statement.references)}
+            named = {*statement.calls, *given, *(r.name for r in statement.references if not r.array)}
             for name in sorted(named & self.routines.keys()):
                 callee = self.routines[name]
                 for index, dummy in enumerate(callee.arguments if callee is not routine else ()):

@@ -14,7 +14,7 @@ def called(nodes: Sequence[Node], routines: Mapping[str, Routine]) -> list[Routi
     types: set[str] = set()
     for statement in statements(list(nodes)):
         names.update(statement.calls, statement.pointed)
-        names.update(reference.name for reference in statement.references)
+        names.update(reference.name for reference in statement.references if not reference.array)
         types |= statement.through
     names |= meant(types, routines)
     return [routines[name] for name in sorted(names & routines.keys())]
