@@ -197,7 +197,7 @@ def test_fixed_form_breaks_what_is_too_long(tmp_path: Path) -> None:
 #: else in the loop, or the procedure cannot be said there.
 REFUSED = [
     ("real(dp) function f(i)|integer :: i|f = u(i) + c", "", "private(c)", "c = i|v(i) = f(i)"),
-    ("real(dp) function f(i)|integer :: i|f = u(i) + kk", "", "default(none) shared(v)", "v(i) = f(i)"),
+    ("real(dp) function f(i)|integer :: i|f = u(i) + kk", "", "default(private) shared(v)", "v(i) = f(i)"),
     ("real(dp) function f(k)|integer :: k|f = u(k)|u(k) = 1", "", "", "v(i) = f(i)"),
     ("real(dp) function f(k)|integer :: k|real(dp), save :: s = 0|f = u(k) + s", "", "", "v(i) = f(i)"),
     ("real(dp) function f(k)|integer :: k|f = u(k)|if (k > 3) f = f(1)", "", "", "v(i) = f(i)"),
@@ -318,6 +318,73 @@ end module
     )
     translated, _ = workshop.translated(source, "spmd")
     assert run_command([translated], workshop.folder, OMP_NUM_THREADS="4") == workshop.printed(source)
+
+
+#: {c}: what breaks a directive; {n}: what goes on with it.
+LISTED = """      module base
+        implicit none
+        real(8) :: c = 3, d = 2
+        real(8), save :: each = 1
+!$omp threadprivate(each)
+      end module
+      module fields
+        use base
+        implicit none
+        integer, parameter :: n = 40
+        integer :: limit = 30
+        real(8) :: u(n), v(n)
+!$homing distribute u(block), v(block)
+      contains
+        real(8) function flux(i)
+          integer, intent(in) :: i
+          flux = u(i)*2 + c
+          if (i > limit) flux = flux + d*each
+        end function
+        subroutine add(i, s)
+          integer, intent(in) :: i
+          real(8), intent(inout) :: s
+          s = s + u(i)*d
+        end subroutine
+      end module
+      program p
+      use fields
+      implicit none
+      integer :: i
+      real(8) :: s
+      do i = 1, n
+        u(i) = i
+      end do
+      s = 0
+!$omp parallel default(none) {c}! first
+!$omp{n} shared(v) {c}
+!$omp{n} reduction(+: s)
+!$omp do private(i)
+      do i = 1, n
+        v(i) = flux(i) + flux(i)
+        call add(i, s)
+      end do
+!$omp end do
+!$omp end parallel
+!$omp parallel do default(none) private(i) shared(v)
+      do i = 1, n
+        v(i) = v(i) + flux(i)
+      end do
+      print *, v, s
+      end program
+"""
+
+
+@pytest.mark.parametrize(("target", "suffix"), [("spmd", ".f90"), ("spmd", ".f"), ("mpi", ".f90")])
+def test_default_none_lists_the_variables_that_they_bring(
+    tmp_path_factory: pytest.TempPathFactory, target: str, suffix: str
+) -> None:
+    workshop = Workshop(tmp_path_factory.mktemp("listed"))
+    source = workshop.place() / f"p{suffix}"
+    free = suffix == ".f90"
+    source.write_text(LISTED.replace("{c}", "&" if free else "").replace("{n}", "" if free else "&"))
+    text = translate([str(source)], Options(target)).outputs[0].text
+    assert "call add" not in text and "= flux(i)" not in text
+    workshop.expect_the_same(source, [target])
 
 
 def test_pure_functions_in_serial_code_may_bring_elements(tmp_path_factory: pytest.TempPathFactory) -> None:

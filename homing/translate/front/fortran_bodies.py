@@ -179,6 +179,29 @@ class Bodies:
             scope = scope.parent
         return name in INTRINSICS
 
+    def shared(self, body: Body) -> set[str]:
+        """The variables around it that it uses, of which all threads have one."""
+        found = set()
+        for name in body.others:
+            scope = body.routine.parent
+            while scope is not None and not (declared := self._declares(scope, name, set())):
+                scope = scope.parent
+            if scope is not None and declared:
+                where, declaration = declared
+                if "parameter" not in declaration.attributes and name not in where.private:
+                    found.add(name)
+        return found
+
+    def _declares(self, scope: Routine, name: str, seen: set[str]) -> tuple[Routine, Declaration] | None:
+        """Who declares it: the scope, or a module that it uses, also by others."""
+        if name in scope.declarations:
+            return scope, scope.declarations[name]
+        for module in sorted(scope.uses.keys() & self.modules.keys() - seen):
+            seen.add(module)
+            if found := self._declares(self.modules[module], name, seen):
+                return found
+        return None
+
     def gives(self, module: Routine, name: str) -> bool:
         """Is what the module calls so PUBLIC?"""
         public, private, otherwise = set[str](), set[str](), True

@@ -31,6 +31,7 @@ from homing.translate.front.tokens import Token, closing, tokens
 from homing.translate.source import SourceFile, wrap
 from homing.translate.tree import (
     Branch,
+    Clause,
     Construct,
     Declaration,
     Kind,
@@ -114,6 +115,15 @@ def _again(name: str, known: dict[str, Body]) -> bool:
     return name in reached
 
 
+def _kind(clause: Clause) -> str:
+    """Of DEFAULT."""
+    return (clause.text or "").strip().lower()
+
+
+def _lists_all(node: Construct) -> bool:
+    return any(one.name == "default" and _kind(one) == "none" for one in node.directive.clauses)
+
+
 @dataclass(frozen=True)
 class _Call:
     """words[first:last] of a statement, and what the arguments are."""
@@ -130,6 +140,8 @@ class _Caller:
     def __init__(self, bodies: Bodies, users: dict[str, Body], routine: Routine) -> None:
         self.bodies, self.users, self.routine = bodies, users, routine
         self.words: set[str] = set()
+        #: Constructs with DEFAULT(NONE), and variables that calls in them bring.
+        self.unlisted: dict[int, tuple[Construct, set[str]]] = {}
 
     def edits(self) -> list[Edit]:
         """Lines (begin, end) and what takes their place."""
@@ -139,16 +151,37 @@ class _Caller:
         lines = {one.begin: one for one in self.bodies.lines_of(self.routine)}
         self.words = {word.lower() for word in re.findall(r"\w+", self.routine.source.text)}
         newline = "\r\n" if "\r\n" in self.routine.source.text else "\n"
-        found = []
+        made: dict[int, tuple[Line, list[str]]] = {}
         for statement, around in shared_out:
             line = lines.get(statement.begin)
             if line is None or not line.alone or line.label:
                 continue
-            made = self._inlined(line, statement, around)
-            if made is not None:
-                text = "".join(one + newline for one in made)
-                found.append((line.line_begin, line.line_end, text))
-        return found
+            inlined = self._inlined(line, statement, around)
+            if inlined is not None:
+                made[line.begin] = (line, inlined)
+        for node, names in self.unlisted.values():
+            if names:
+                line = lines[node.begin]
+                made[line.begin] = (line, self._listing(line, names))
+        return [
+            (line.line_begin, line.line_end, "".join(one + newline for one in text))
+            for line, text in made.values()
+        ]
+
+    def _bring(self, body: Body, around: Sequence[Node]) -> None:
+        """Note what constructs around a call do not list, and its variables are without one."""
+        for node in around:
+            if isinstance(node, Construct) and _lists_all(node):
+                names = self.unlisted.setdefault(id(node), (node, set()))[1]
+                clauses = {one.name for one in node.directive.clauses} - _NAMELESS
+                listed = node.directive.listed("shared", *clauses)
+                names |= self.bodies.shared(body) - listed
+
+    def _listing(self, line: Line, names: set[str]) -> list[str]:
+        """A directive with DEFAULT(NONE), and the variables that what stands in place of calls brings."""
+        indent = "" if self.routine.source.form.value == "fixed" else self.routine.source.indent(line.begin)
+        text = f"{indent}!$omp {line.code.strip()} shared({', '.join(sorted(names))})"
+        return [self._marker(line.begin), *self._wrapped(text), self._marker(line.line_end)]
 
     def _shared_out(
         self, nodes: Sequence[Node], around: tuple[Node, ...]
@@ -194,6 +227,8 @@ class _Caller:
             if call.body.result:
                 code += [line.code[at : words[call.first].begin], value]
                 at = words[call.last - 1].end
+        for call in calls:
+            self._bring(call.body, around)
         here = self._marker(line.begin)
         out = [here]
         if statement.guarded:
@@ -276,7 +311,7 @@ class _Caller:
         if any(isinstance(one, Loop) and one.variable in body.others for one in walk(node.body)):
             return False
         for clause in node.directive.clauses:
-            if clause.name == "default" and (clause.text or "").strip().lower() != "shared":
+            if clause.name == "default" and _kind(clause) not in ("shared", "none"):
                 return False
             if clause.name not in _NAMELESS and node.directive.listed(clause.name) & body.others:
                 return False
