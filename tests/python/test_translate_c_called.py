@@ -150,3 +150,58 @@ def test_functions_that_nothing_calls_any_more_go(tmp_path: Path) -> None:
     output = translate([str(tmp_path / "p.c")], Options("spmd")).outputs[0].text
     assert "flux(" not in output
     assert "scaled(" in output
+
+
+LISTED = """#include <stdio.h>
+#include <math.h>
+#define N 100
+static double u[N], v[N];
+#pragma homing distribute u[block], v[block]
+static double c = 3, d = 2;
+static const double k = 1.5;
+enum { LIM = 90 };
+static int each = 1;
+#pragma omp threadprivate(each)
+static double flux(int i) { return u[i] * 2 + c + k; }
+static double mean(int i) { double t = u[i] * d; if (i > LIM) t += sqrt(c) * each; return t; }
+static void relax(int i) { v[i] += u[i] * k; }
+int main(void) {
+    double s = 0;
+    int i;
+    for (i = 0; i < N; i++) u[i] = i;
+#pragma omp parallel for default(none) private(i) shared(v)
+    for (i = 0; i < N; i++) v[i] = flux(i);
+#pragma omp parallel default(none) shared(v) \\
+    reduction(+ : s)
+    {
+#pragma omp for private(i)
+        for (i = 0; i < N; i++) {
+            double m = mean(i);
+            relax(i);
+            s += m + flux(i);
+        }
+    }
+    double t = 0;
+    for (i = 0; i < N; i++) t += v[i];
+    printf("%.6f %.6f\\n", s, t);
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["spmd", "mpi"])
+def test_default_none_lists_the_variables_that_they_bring(
+    tmp_path_factory: pytest.TempPathFactory, target: str
+) -> None:
+    workshop = Workshop(tmp_path_factory.mktemp("listed"))
+    source = workshop.place() / "p.c"
+    source.write_text(LISTED)
+    assert "flux(i)" not in translate([str(source)], Options(target)).outputs[0].text
+    workshop.expect_the_same(source, [target])
+
+
+@pytest.mark.parametrize("clauses", ["private(c) shared(v)", "firstprivate(c) shared(v)"])
+def test_default_none_lists_none_that_means_something_else(tmp_path: Path, clauses: str) -> None:
+    text = LISTED.replace("private(i) shared(v)", f"private(i) {clauses}")
+    (tmp_path / "p.c").write_text(text)
+    with pytest.raises(TranslationError, match="or write what 'flux' does into the loop"):
+        translate([str(tmp_path / "p.c")], Options("spmd"))

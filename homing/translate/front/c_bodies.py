@@ -61,6 +61,15 @@ class Body:
             if one.kind in (CursorKind.DECL_REF_EXPR, CursorKind.TYPE_REF)
             and (one.referenced is None or one.referenced.hash not in own)
         }
+        #: Of these, variables.
+        self.shared = {
+            one.spelling
+            for one in inside
+            if one.kind is CursorKind.DECL_REF_EXPR
+            and one.referenced is not None
+            and one.referenced.kind is CursorKind.VAR_DECL
+            and one.referenced.hash not in own
+        }
         self.changed = {one.hash for one in changed_variables(inside)}
         self.result = function.result_type
         self.readable = self._readable(inside)

@@ -27,6 +27,8 @@ _OMP = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b((?:[^\n\\]|\\\r?\n|\\.)*)", 
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\r?\n|\\.)*", re.MULTILINE)
 _BRACKETS = re.compile(r"\([^()]*\)")
 _SHARED = re.compile(r"\bshared\s*\([^()]*\)")
+_NONE = re.compile(r"\bdefault\s*\(\s*none\s*\)")
+_THREADS = re.compile(r"\bthreadprivate\s*\(([^()]*)\)")
 _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 _CHOOSING = (BinaryOperator.LAnd, BinaryOperator.LOr, BinaryOperator.Comma)
 #: Arguments that stay the same where nothing in them is written.
@@ -58,6 +60,8 @@ class CalledFunctions:
         self.bodies: dict[str, Body] = {}
         self.made: list[Edit] = []
         self.inlined: set[str] = set()  # by their names
+        self.brought: set[str] = set()  # variables of the file, with what goes into a loop
+        self.each = {name for one in _THREADS.finditer(self.code) for name in re.findall(r"\w+", one[1])}
 
     def edits(self) -> list[Edit]:
         """One round: calls in what is put there are for the next."""
@@ -67,8 +71,8 @@ class CalledFunctions:
         for function in self.functions if pragmas else ():
             begin, end = self.places.begin(function), self.places.end(function)
             texts = [(at, text) for at, text in pragmas if begin < at < end]
-            if not texts or re.search(r"\bdefault\s*\(\s*none", " ".join(text for _, text in texts)):
-                continue
+            if not texts or (self.source.cxx and any(_NONE.search(text) for _, text in texts)):
+                continue  # names of namespaces and classes may stand in no clause
             loops = [one for one in self.inside[function.get_usr()] if one.kind is CursorKind.FOR_STMT]
             begins = [self.places.begin(one) for one in loops]
             calling = []
@@ -81,13 +85,32 @@ class CalledFunctions:
             if calling:
                 caller = _Caller(self, function, self._taken(function, [text for _, text in texts]))
                 for loop in calling:
+                    self.brought = set()
                     caller.statement(loop, False)
+                    self._listed(function, loop)
         return sorted(set(self.made))
+
+    def _listed(self, function: Cursor, loop: Cursor) -> None:
+        """Name the variables that went into a loop where a directive around it has DEFAULT(NONE)."""
+        begin, end = self.places.begin(function), self.places.end(loop)
+        for pragma in _OMP.finditer(self.source.text, begin, self.places.begin(loop)):
+            none = _NONE.search(pragma[0])
+            fresh = self.brought - set(re.findall(r"\w+", pragma[0]))
+            if none is None or not fresh:
+                continue
+            behind = (
+                one for one in self.inside[function.get_usr()] if self.places.begin(one) >= pragma.end()
+            )
+            about = min(behind, key=lambda one: (self.places.begin(one), -self.places.end(one)))
+            if self.places.end(about) >= end:
+                at = pragma.start() + none.end()
+                self.made.append((at, at, f" shared({', '.join(sorted(fresh))})"))
 
     def put(self, usr: str, edit: Edit) -> None:
         """What stands for a call of the function."""
         self.inlined.add(self.known[usr].spelling)
         self.made.append(edit)
+        self.brought |= self.body(usr).shared - self.each
 
     def unused(self, inlined: Container[str]) -> Iterator[Edit]:
         """Static functions that nothing names any more; each line stays."""
