@@ -20,7 +20,7 @@ from homing.translate.front.c_macros import arguments_of
 from homing.translate.front.c_places import Places
 from homing.translate.front.c_quiet import quiet_calls
 from homing.translate.front.c_types import ADDRESS, COUNTING, assigns, strip, unary
-from homing.translate.front.libclang import ARRAYS
+from homing.translate.front.libclang import ARRAYS, VARIABLES
 from homing.translate.source import SourceFile
 
 _OMP = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
@@ -29,7 +29,6 @@ _BRACKETS = re.compile(r"\([^()]*\)")
 _SHARED = re.compile(r"\bshared\s*\([^()]*\)")
 _NONE = re.compile(r"\bdefault\s*\(\s*none\s*\)")
 _THREADS = re.compile(r"\bthreadprivate\s*\(([^()]*)\)")
-_VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 _CHOOSING = (BinaryOperator.LAnd, BinaryOperator.LOr, BinaryOperator.Comma)
 #: Arguments that stay the same where nothing in them is written.
 _STEADY = frozenset(
@@ -167,7 +166,7 @@ class CalledFunctions:
     def _taken(self, function: Cursor, pragmas: Sequence[str]) -> set[str]:
         """Names that may mean something else in the function than in its file."""
         inside = self.inside[function.get_usr()]
-        taken = {one.spelling for one in inside if one.kind in _VARIABLES}
+        taken = {one.spelling for one in inside if one.kind in VARIABLES}
         for text in pragmas:
             taken |= set(re.findall(r"\w+", _SHARED.sub("", text)))
         for loop in inside:
@@ -362,7 +361,7 @@ class _Caller:
             if meant is None or meant.kind is CursorKind.ENUM_CONSTANT_DECL:
                 continue
             own = meant.semantic_parent is not None and meant.semantic_parent.kind is CursorKind.FUNCTION_DECL
-            if meant.kind not in _VARIABLES or not own or meant.storage_class is StorageClass.STATIC:
+            if meant.kind not in VARIABLES or not own or meant.storage_class is StorageClass.STATIC:
                 return False
             if meant.hash in self.addressed or meant.type.kind is TypeKind.LVALUEREFERENCE:
                 return False

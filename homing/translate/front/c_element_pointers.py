@@ -18,7 +18,7 @@ from clang.cindex import Cursor, CursorKind, StorageClass, TypeKind
 from homing.translate.code_text import Edit, blanked, closing
 from homing.translate.front.c_places import Places
 from homing.translate.front.c_types import ADDRESS, COUNTING, DEREFERENCE, assigns, strip, unary
-from homing.translate.front.libclang import ARRAYS
+from homing.translate.front.libclang import ARRAYS, VARIABLES
 from homing.translate.source import SourceFile
 
 _VALUES = frozenset(
@@ -30,7 +30,6 @@ _VALUES = frozenset(
         CursorKind.UNEXPOSED_EXPR,
     ]
 )
-_VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 _QUALIFIERS = re.compile(r"\b(?:const|restrict|__restrict)\b|\s+")
 _ARROW = re.compile(r"\s*->\s*")
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma\b(?:[^\n\\]|\\\r?\n|\\.)*", re.MULTILINE)
@@ -156,7 +155,7 @@ class ElementPointers:
         names = {one.spelling for one in value.walk_preorder() if one.kind is CursorKind.DECL_REF_EXPR}
         used = [one.referenced for one in value.walk_preorder() if one.kind is CursorKind.DECL_REF_EXPR]
         inside = [one for at in behind for one in at.walk_preorder()]
-        if any(one.kind in _VARIABLES and one.spelling in names for one in inside):
+        if any(one.kind in VARIABLES and one.spelling in names for one in inside):
             return False
         begin, end = self.places.begin(variable), max(map(self.places.end, behind), default=0)
         for pragma in _PRAGMA.findall(self.source.text[begin:end]):
@@ -175,7 +174,7 @@ class ElementPointers:
             kind = one.type.get_canonical()
             if one.kind is CursorKind.ENUM_CONSTANT_DECL or kind.kind in ARRAYS or _constant(one):
                 continue
-            if one.kind not in _VARIABLES or one.hash in addressed or one.type.is_volatile_qualified():
+            if one.kind not in VARIABLES or one.hash in addressed or one.type.is_volatile_qualified():
                 return False
             own = one.semantic_parent.kind is CursorKind.FUNCTION_DECL
             own = own and one.storage_class is not StorageClass.STATIC
@@ -243,7 +242,7 @@ def _plain(kind: cindex.Type) -> str:
 
 
 def _constant(variable: Cursor) -> bool:
-    return bool(variable.type.is_const_qualified()) and variable.kind in _VARIABLES
+    return bool(variable.type.is_const_qualified()) and variable.kind in VARIABLES
 
 
 def _changed(cursor: Cursor, operators: Container[int], assigned: bool = True) -> Iterator[Cursor]:
@@ -265,7 +264,7 @@ def _held(cursor: Cursor) -> Iterator[Cursor]:
                 yield inner.referenced
         elif inner.kind is CursorKind.LAMBDA_EXPR:
             every = (one.referenced for one in inner.walk_preorder())
-            yield from (one for one in every if one is not None and one.kind in _VARIABLES)
+            yield from (one for one in every if one is not None and one.kind in VARIABLES)
         else:
             yield from _held(inner)
 

@@ -16,6 +16,7 @@ from clang.cindex import Cursor, CursorKind
 
 from homing.translate.code_text import Edit, blanked, closing
 from homing.translate.front.c_places import Places
+from homing.translate.front.libclang import VARIABLES
 from homing.translate.source import SourceFile
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -26,7 +27,6 @@ _CHANGE = re.compile(
 _OPENED = re.compile(r"\s*\(")
 #: Asks what is defined, or for a number.
 _ASKS = re.compile(r"[ \t]*#(?![ \t]*pragma\b)")
-_VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _variables(everything: Iterable[Cursor], path: str) -> set[str]:
         where = cursor.location.file
         if where is None or where.name != path or not cursor.kind.is_declaration():
             continue
-        found |= {one.spelling for one in cursor.walk_preorder() if one.kind in _VARIABLES}
+        found |= {one.spelling for one in cursor.walk_preorder() if one.kind in VARIABLES}
     return found
 
 

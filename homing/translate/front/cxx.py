@@ -14,7 +14,7 @@ from itertools import dropwhile, takewhile
 from clang import cindex
 from clang.cindex import Cursor, CursorKind, Type, TypeKind
 
-from homing.translate.front.libclang import ARRAYS
+from homing.translate.front.libclang import ARRAYS, VARIABLES
 
 TEMPLATES = (
     CursorKind.FUNCTION_TEMPLATE,
@@ -51,7 +51,6 @@ _OF_RANGES = frozenset(
      "stable_sort", "swap_ranges", "transform"]
 )  # fmt: skip
 _STREAMS = ("std::basic_ostream<", "std::basic_istream<", "std::basic_iostream<")
-_VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 _SPECIFIERS = frozenset(["static", "inline", "const", "constexpr"])
 _CAST = frozenset(["(", "static_cast", "<"])
 _NUMBERS = frozenset(["bool", "char", "double", "float", "int", "long", "short", "signed", "unsigned"])
@@ -326,7 +325,7 @@ def is_constexpr(variable: Cursor) -> bool:
 def is_constant(variable: Cursor) -> bool:
     """Is it an object that nothing may change, as `const double k`? What pointers in it mean may change."""
     kind = variable.type.get_canonical()
-    if variable.kind not in _VARIABLES or kind.kind is TypeKind.POINTER:
+    if variable.kind not in VARIABLES or kind.kind is TypeKind.POINTER:
         return False
     return kind.is_const_qualified() and not _is_mutable(kind)
 

@@ -25,6 +25,8 @@ ARRAYS = (
     cindex.TypeKind.VARIABLEARRAY,
     cindex.TypeKind.INCOMPLETEARRAY,
 )
+#: Declarations of variables and arguments.
+VARIABLES = (cindex.CursorKind.VAR_DECL, cindex.CursorKind.PARM_DECL)
 #: What the preprocessor does, where that is recorded: the first and most of a file's children.
 MACROS = frozenset(
     [
