@@ -105,6 +105,12 @@ void take_signals() noexcept {
     }
 }
 
+void end_if_signalled() noexcept {
+    if (signal_came.load() != 0 && !is_inside() &&
+        raw::call(SYS_getpid) == process.load(std::memory_order_relaxed))
+        end_by_signal();
+}
+
 void end_by_signal() noexcept {
     const int signal = signal_came.load();
     // One thread ends the process; the others count no more.

@@ -269,6 +269,16 @@ def test_counts_up_to_a_signal_come_back(
         assert [area["variable"] for area in counts["areas"]] == ["u"]
 
 
+@pytest.mark.parametrize("mode", ["raises", "kills", "leaves"])
+def test_a_program_that_sends_itself_the_signal_goes_no_further(
+    tmp_path: Path, build: Build, record: Path, mode: str
+) -> None:
+    done = homing("run", "--on", FOUR, "--record", record, "--", build("until.c"), mode)
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, "sweep 0\nsweep 10\nsweep 20\n")
+    assert interrupted(done.stderr)[1] == "SIGTERM"
+    assert counted(tmp_path, record)["run"]["total_misses"] > 0
+
+
 def test_a_program_that_handles_the_signal_ends_as_it_likes(
     tmp_path: Path, build: Build, record: Path
 ) -> None:

@@ -1,11 +1,13 @@
 // Sweeps that tell where they are, until somebody ends them.
-// until ends | handles | ignores | waits | stays     what it does about SIGINT, or: it waits without an
-// access;
-//                                                    stays: in one line of the cache
+// until ends | handles | ignores     what it does about SIGINT
+// until waits | stays                without an access; in one line of the cache
+// until raises | kills | leaves      sends itself SIGTERM: to the thread, to the process, from a thread that
+//                                    does not wait for it
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { count = 1 << 17 };
@@ -32,6 +34,12 @@ int main(int argc, char** argv) {
             pause();
         while (k == 20 && strcmp(mode, "stays") == 0)
             ++*(volatile double*)u;
+        if (k == 20 && strcmp(mode, "raises") == 0) raise(SIGTERM), puts("goes on");
+        if (k == 20 && strcmp(mode, "kills") == 0) kill(getpid(), SIGTERM), puts("goes on");
+        if (k == 20 && strcmp(mode, "leaves") == 0) {
+            syscall(SYS_tgkill, getpid(), getpid(), SIGTERM);
+            exit(0);
+        }
     }
     printf("in order: %g\n", u[1] > 0 ? 1.0 : 0.0);
     return 3;
