@@ -191,9 +191,9 @@ def _calls(words: Sequence[str], job: Job) -> list[str]:
     flags: list[str] = []
     if job.compiles:
         headers, module = find_headers(), find_fortran_module()
-        flags += ["-idirafter", headers] if headers else []
-        fortran = any(words[at].endswith(FORTRAN_SOURCES) for at in job.sources)
-        flags += [f"-I{module}"] if module and fortran else []
+        fortran = [words[at].endswith(FORTRAN_SOURCES) for at in job.sources]
+        flags += ["-idirafter", headers] if headers and not all(fortran) else []
+        flags += [f"-I{module}"] if module and any(fortran) else []
     if job.links and any(word in ("-lhoming", "-lhoming_fortran") for word in words):
         folder = os.path.dirname(find_library())
         flags += [f"-L{folder}", f"-Wl,-rpath,{folder}"]
