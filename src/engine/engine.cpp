@@ -4,6 +4,7 @@
 #include "areas/allocation_plans.hpp"
 #include "base/options.hpp"
 #include "base/pace.hpp"
+#include "base/random.hpp"
 #include "engine/guarded.hpp"
 #include "machine/simulation.hpp"
 #include "model/tuning.hpp"
@@ -250,13 +251,30 @@ void Engine::forget_asked_for() {
     asked_for_.clear();
 }
 
+/// Is the reference a touch for the learner, which weighs all touches alike? Where one reference stands for
+/// all misses of a node in a page, the node with the most is, and any other as often as it has their number:
+/// once in eight times where it has one for each eight.
+bool Engine::is_touch(std::size_t at) const noexcept {
+    if (!counts_misses()) return true;
+    const Reference& one = references_[at];
+    std::uint32_t most = one.weight;
+    for (std::size_t i = at; i-- > 0 && references_[i].address == one.address;)
+        most = std::max(most, references_[i].weight);
+    for (std::size_t i = at + 1; i < references_.size() && references_[i].address == one.address; ++i)
+        most = std::max(most, references_[i].weight);
+    const std::uint64_t of_page = one.address / page_bytes() * splitmix_step + iteration();
+    const auto of_node = static_cast<std::uint64_t>(one.node + 1);
+    return fraction_of(mixed(mixed(of_page) + of_node * splitmix_step)) * most < one.weight;
+}
+
 /// What was seen, by area.
 void Engine::count_references(Origin origin) {
     const bool asked = origin == Origin::asked;
     const double now = touch_record_.enabled() ? record::now() : 0;
     const double since_start = asked ? 0 : record::now() - clock_seconds();
     if (!asked) sampled_references_ += references_.size();
-    for (const Reference& reference : references_) {
+    for (std::size_t at = 0; at < references_.size(); ++at) {
+        const Reference& reference = references_[at];
         WatchedArea* area = watch_.find(reference.address);
         const int position = nodes_.position(reference.node);
         if (!area || position < 0) continue;
@@ -267,7 +285,7 @@ void Engine::count_references(Origin origin) {
         if (touch_record_.enabled()) record_touch(*area, reference, position, origin, region, now);
         const std::uint64_t granule = area->granule_of(reference.address);
         if (!asked && scans()) scan_rounds_.saw(*area, granule);
-        if (area->learnt.fresh.size() < most_fresh)
+        if (area->learnt.fresh.size() < most_fresh && is_touch(at))
             area->learnt.fresh.push_back({granule, team_.touched(reference.thread, position), reference.write,
                                           reference.weight, static_cast<model::Node>(position),
                                           model::unknown_node, region,

@@ -263,6 +263,7 @@ class Engine final : public phases::Listener {
     void choose_samples(bool check, bool all);
     void take_references();
     void count_references(Origin origin);
+    bool is_touch(std::size_t at) const noexcept;
     void forget_asked_for();
     void count_remote_misses();
     void enter(std::uint32_t region);

@@ -176,6 +176,16 @@ def test_mechanisms_send_pages_home(tmp_path: Path, build: Callable[..., Path], 
     assert result["counts"]["time"]["migration_seconds"] > 0
 
 
+def test_pages_stay_with_the_node_that_has_most_of_their_misses(
+    tmp_path: Path, build: Callable[..., Path]
+) -> None:
+    """A node with one miss of eight is seen as often as that, not as often as the one with seven."""
+    result = simulate(tmp_path, build("mirrored.c"), flags=("--cache", "64KiB:2"))
+    assert result["status"] == 0
+    assert result["counts"]["moved_pages"] == 0
+    assert result["counts"]["run"]["remote_fraction"] == pytest.approx(1 / 8, abs=0.02)
+
+
 def test_iterations_beyond_the_rows_of_a_record_are_counted_together(
     tmp_path: Path, build: Callable[..., Path]
 ) -> None:
