@@ -102,3 +102,41 @@ def test_refused(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "p.f90").write_text(text)
     with pytest.raises(TranslationError, match=reason):
         translate([str(tmp_path / "p.f90")], Options("spmd"))
+
+
+DEFAULTS = """module types
+  implicit none
+  type :: base
+    integer :: tag = 4
+    real(8) :: flux
+  end type
+  type, extends(base) :: cell
+    type(base) :: inner(2)
+    integer :: count
+  end type
+end module
+program defaults
+  use types, other => cell
+  implicit none
+  integer, parameter :: n = 11
+  type(base) :: still(n)
+  type(other), allocatable :: a(:)
+  integer :: i
+!$homing distribute still(block), a(block)
+  allocate (a(n))
+!$omp parallel do
+  do i = 1, n
+    still(i)%flux = 0.5d0*i
+    a(i)%inner(2)%flux = i
+  end do
+  print *, still%tag, sum(still%flux), a%tag, (a(i)%inner%tag, a(i)%inner(2)%flux, i = 1, n)
+end program
+"""
+
+
+@pytest.mark.parametrize("target", ["spmd", "mpi", "pages"])
+def test_components_have_their_default_values(tmp_path_factory: pytest.TempPathFactory, target: str) -> None:
+    workshop = Workshop(tmp_path_factory.mktemp("defaults"))
+    source = workshop.place() / "p.f90"
+    source.write_text(DEFAULTS)
+    workshop.expect_the_same(source, [target])

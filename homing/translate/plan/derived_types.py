@@ -21,6 +21,7 @@ _INNER = re.compile(r"^[ \t]*(?:type|class)[ \t]*\([ \t]*(\w+)", re.MULTILINE | 
 _DECLARED = re.compile(
     r"^[ \t]*(?P<type>(?:type|class)[ \t]*\([ \t]*\w+|[a-z]+)(?P<rest>[^\n]*)$", re.MULTILINE | re.IGNORECASE
 )
+_DEFAULT = re.compile(r"::[^\n]*=")
 _EXTENDS = re.compile(r"\bextends\s*\(\s*(\w+)", re.IGNORECASE)
 
 
@@ -45,6 +46,19 @@ class DerivedTypes:
                 "is of a type with procedures of its own, which Fortran gives no routine that takes any type"
             )
         return ""
+
+    def may_have_defaults(self, routine: Routine, type_text: str) -> bool:
+        """Does the type give components values where nothing else does? Where it is not known, it may."""
+        return bool(_OF_TYPE.match(type_text)) and self._defaults(self._name(routine, type_text), frozenset())
+
+    def _defaults(self, name: str, seen: frozenset[str]) -> bool:
+        known = self._types().get(name, ())
+        if name in seen or len(known) != 1:
+            return name not in seen
+        said, body = known[0]
+        own = _PROCEDURES.split(body)[0]
+        inner = [*_EXTENDS.findall(said), *_INNER.findall(own)]
+        return bool(_DEFAULT.search(own)) or any(self._defaults(one.lower(), seen | {name}) for one in inner)
 
     def component_type(self, routine: Routine, type_text: str, components: Sequence[str]) -> str:
         """The type of `...%row%tag`, for a variable of this type; nothing where it is not known."""

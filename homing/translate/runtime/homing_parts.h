@@ -166,8 +166,8 @@ int homing_owns(const homing_layout* layout, int part, int dimension, long index
 
 /* Bytes of a part with its shadow. */
 size_t homing_part_bytes(const homing_layout* layout, int part);
-/* The shadow all ones (a NaN in every floating-point format): a missing exchange shows. Own elements zero if
- * `zero`; otherwise each page is touched, so that it lies near the calling thread. */
+/* The shadow all ones (a NaN in every floating-point format): a missing exchange shows. Own elements zero where
+ * `zero` is 1; where it is 0 each page is touched, so that it lies near the calling thread; 2: they have values. */
 void homing_clear(const homing_layout* layout, int part, void* memory, int zero);
 
 /* `memory` of a part in the functions below: Fortran's array, or what homing_enter returned. */

@@ -147,7 +147,9 @@ class FortranArrays(FortranText):
         self.locals.setdefault(PART, Local(PART))
         layout, container = self.layout(array), self.container(array)
         numbers, sizes = self._dimensions(array, bounds)
-        zero = int(array.declaration.storage != "allocatable")
+        # ALLOCATE gives components their default values.
+        has_values = self.distributions.types.may_have_defaults(self.routine, array.declaration.type)
+        zero = 2 if has_values else int(array.declaration.storage != "allocatable")
         own = ", ".join(
             f"homing_low({layout}, {PART}, {i}):homing_high({layout}, {PART}, {i})" for i in range(array.rank)
         )

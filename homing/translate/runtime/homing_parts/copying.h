@@ -125,9 +125,9 @@ static void ones(const homing_layout* layout, const range* stored, char* memory,
 void homing_clear(const homing_layout* layout, int part, void* memory, int zero) {
     const size_t bytes = homing_part_bytes(layout, part);
     if (bytes == 0) return;
-    if (zero) {
+    if (zero == 1) {
         memset(memory, 0, bytes);
-    } else {
+    } else if (zero == 0) {
         for (size_t at = 0; at < bytes; at += 4096) /* a page is the smallest that any machine has */
             ((volatile char*)memory)[at] = 0;
     }
