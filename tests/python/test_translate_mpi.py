@@ -338,3 +338,24 @@ def test_what_has_no_distributed_array_is_said_once(
     for source in (fortran, c):
         program, _ = workshop.translated(source, "mpi", checked=False)
         assert run_command([*MPIRUN, "-n", "2", program], workshop.folder) == workshop.printed(source)
+
+
+def test_a_reduction_in_a_procedure_that_a_region_calls_adds_up_one_rank(tmp_path: Path) -> None:
+    (tmp_path / "p.c").write_text(
+        "#include <stdio.h>\n"
+        "static double a[20];\n"
+        "#pragma homing distribute a[block]\n"
+        "static double sum;\n"
+        "static void add(void) {\n"
+        "#pragma omp for reduction(+ : sum)\n"
+        "    for (int i = 0; i < 20; i++) sum += a[i];\n"
+        "}\n"
+        "int main(void) {\n"
+        "#pragma omp parallel\n"
+        "    add();\n"
+        '    printf("%g\\n", sum);\n'
+        "}\n"
+    )
+    said = "its REDUCTION there adds up one rank: write the loop of 'add' here"
+    with pytest.raises(TranslationError, match=said):
+        translate([str(tmp_path / "p.c")], Options("mpi"))

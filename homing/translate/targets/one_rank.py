@@ -42,6 +42,8 @@ class OneRank:
                 continue  # what it points to is its parts
             by = f", by '{act.through}'," if act.through else ""
             advice = "distribute it, or make it PRIVATE or a REDUCTION"
+            if act.through and self._is_reduced(act.name, act.through):
+                advice = f"its REDUCTION there adds up one rank: write the loop of '{act.through}' here"
             advice = of_equal_ones([node], act.begin, self.work.routine) or advice
             shared = "shared"
             if act.what is What.WRITE and (variables := self._of_threads(act)):
@@ -106,6 +108,13 @@ class OneRank:
             for one in atomic_sums(self.work.routine, self.work.distributions, construct)
             if one.name not in other and sums.once_a_rank(one) is None
         ]
+
+    def _is_reduced(self, name: str, procedure: str) -> bool:
+        """Does an orphaned loop of the procedure's combine it?"""
+        callee = self.work.distributions.routines.get(procedure)
+        nodes = walk(callee.body) if callee is not None else ()
+        loops = (one for one in nodes if isinstance(one, Construct) and one.worksharing)
+        return any(name in one.directive.listed("reduction") for one in loops)
 
     def _of_threads(self, act: Act) -> frozenset[OfThreads] | None:
         """The THREADPRIVATE variables that it writes."""
