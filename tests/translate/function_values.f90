@@ -3,6 +3,9 @@ module norms
   implicit none
   integer, parameter :: dp = kind(1d0)
   integer :: calls = 0
+  interface extreme
+    module procedure most
+  end interface
 contains
   real(dp) function total(x, w)
     real(dp), intent(in) :: x(:)
@@ -34,7 +37,7 @@ contains
   end subroutine
 end module
 program function_values
-  use norms, only: total, most, tell
+  use norms, only: total, most, extreme, tell
   implicit none
   integer, parameter :: n = 41
   integer :: i, k
@@ -45,6 +48,7 @@ program function_values
     a(i) = i; b(i) = 2*i
   end do
   print *, total(a), a(1), 'total(a)', b(n)
+  print *, extreme(a), a(3), extreme(b) + b(4)
   b(2) = total(a) + a(2)
   print *, total(a, 2d0) + sum(b), total(x=b), maxval(a), (a(i), i = 1, 5)
   s = most(b)*total(a, w=3d0) - b(3) + sum(a(1:n:3))

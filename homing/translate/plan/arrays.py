@@ -84,7 +84,9 @@ class Distributions:
                 if not routine.module:
                     self.routines.setdefault(routine.name, routine)
         named = generics(units, self.routines)
-        call_by_own_names(units, named)
+        #: Generic names with one procedure behind them.
+        self.behind = {name: found[0] for name, found in named.items() if len(found) == 1}
+        call_by_own_names(units, self.behind)
         bound = bindings(units, self.routines)
         call_bound(units, self.routines, bound)
         pass_components(units, self.routines, bound)

@@ -27,9 +27,8 @@ def generics(units: Sequence[Unit], routines: Mapping[str, Routine]) -> dict[str
     return {name: behind for name, behind in found.items() if name not in routines and behind}
 
 
-def call_by_own_names(units: Sequence[Unit], known: Mapping[str, list[str]]) -> None:
+def call_by_own_names(units: Sequence[Unit], single: Mapping[str, str]) -> None:
     """Calls by a generic name with one procedure behind it become calls of that."""
-    single = {name: behind[0] for name, behind in known.items() if len(behind) == 1}
     for _, statement in calls(units, single):
         statement.calls = tuple(single.get(name, name) for name in statement.calls)
         for reference in statement.references:

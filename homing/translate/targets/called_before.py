@@ -74,7 +74,7 @@ class CalledBefore:
                 found += [
                     Call(routines[name], one.begin, one.end)
                     for one in self.statement.references
-                    if one.name == name and one.subscripts is not None
+                    if self._behind(one.name) == name and one.subscripts is not None
                 ]
                 continue
             written = list(re.finditer(rf"\b{re.escape(name)}\s*\(", self.code))
@@ -86,6 +86,10 @@ class CalledBefore:
                     Call(routines[name], self.statement.begin + match.start(), self.statement.begin + end)
                 )
         return sorted(found, key=lambda call: call.begin)
+
+    def _behind(self, name: str) -> str:
+        """The procedure's own name, where this is a generic one."""
+        return self.work.distributions.behind.get(name, name)
 
     def _text(self, call: Call) -> str:
         return self.code[call.begin - self.statement.begin : call.end - self.statement.begin]
