@@ -32,8 +32,8 @@ def call_by_own_names(units: Sequence[Unit], single: Mapping[str, str]) -> None:
     for _, statement in calls(units, single):
         statement.calls = tuple(single.get(name, name) for name in statement.calls)
         for reference in statement.references:
-            if reference.argument_of in single:
-                reference.argument_of = single[reference.argument_of]
+            if reference.argument_of is not None:
+                reference.argument_of = single.get(reference.argument_of, reference.argument_of)
 
 
 def calls(units: Sequence[Unit], known: Mapping[str, object]) -> Iterator[tuple[Routine, Statement]]:
