@@ -18,8 +18,8 @@ __attribute__((destructor)) void leave() noexcept { end_if_signalled(); }
 using homing::hooks::Real;
 using homing::simulator::end_if_signalled;
 
-#define SENDS(name, parameters, ...)                                                                         \
-    HOMING_EXPORT int name parameters noexcept {                                                             \
+#define SENDS(name, parameters, throws, ...)                                                                 \
+    HOMING_EXPORT int name parameters throws {                                                               \
         static constinit Real<int parameters> real{#name};                                                   \
         const int result = real(__VA_ARGS__);                                                                \
         end_if_signalled();                                                                                  \
@@ -28,12 +28,12 @@ using homing::simulator::end_if_signalled;
 
 extern "C" {
 
-SENDS(raise, (int signal), signal)
-SENDS(kill, (pid_t process, int signal), process, signal)
-SENDS(killpg, (pid_t group, int signal), group, signal)
-SENDS(tgkill, (pid_t process, pid_t thread, int signal), process, thread, signal)
-SENDS(pthread_kill, (pthread_t thread, int signal), thread, signal)
-SENDS(sigqueue, (pid_t process, int signal, const sigval value), process, signal, value)
-SENDS(pthread_sigqueue, (pthread_t thread, int signal, const sigval value), thread, signal, value)
+SENDS(raise, (int signal), noexcept, signal)
+SENDS(kill, (pid_t process, int signal), noexcept, process, signal)
+SENDS(killpg, (pid_t group, int signal), noexcept, group, signal)
+SENDS(tgkill, (pid_t process, pid_t thread, int signal), , process, thread, signal)
+SENDS(pthread_kill, (pthread_t thread, int signal), noexcept, thread, signal)
+SENDS(sigqueue, (pid_t process, int signal, const sigval value), noexcept, process, signal, value)
+SENDS(pthread_sigqueue, (pthread_t thread, int signal, const sigval value), noexcept, thread, signal, value)
 
 } // extern "C"

@@ -53,7 +53,7 @@ class Definitions {
     /// tell. `version`: null for the one that programs are linked with today.
     bool find(const char* name, void*& function, const char* version = nullptr) const noexcept {
         const std::uint32_t symbol = is_complete() ? look_up(name, version) : look_up_old(name, version);
-        if (symbol == STN_UNDEF) return false;
+        if (symbol == STN_UNDEF || !symbols_) return false;
         auto* address = reinterpret_cast<void*>(base_ + symbols_[symbol].st_value);
         if (kind(symbol) == STT_FUNC || kind(symbol) == STT_OBJECT) function = address;
 #if defined(__x86_64__)
