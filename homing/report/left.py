@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from homing.record_rows import Area, Move, Refusal
+from homing.record_rows import Area, Move, Placement, Refusal
 from homing.records import Record
 from homing.report.remote import Estimate, estimate
 from homing.report.waiting import stays
@@ -19,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from homing.record_rows import Ownership
+
 #: A smaller share of an area's pages, or of the references to it, is left by chance.
 SMALL = 0.05
 #: Fewer touches of a larger area than this leave much unknown of its owners.
@@ -26,6 +28,10 @@ ENOUGH_SAMPLES = 40
 #: Where a page was touched so often on average, and remote shares of pages differ from all and nothing so
 #: much (of the sums of their squares to their sums), several nodes use each of its pages.
 _OFTEN, _BETWEEN = 2.0, 0.75
+#: The same of pages that are known from a sample of them only, which scatters.
+_SAMPLED = 0.2
+#: Mechanisms whose moves come with a decision about an area and are told of it.
+_DECIDES = ("iterative", "observe", "hybrid", "record-replay")
 #: What the engine says of memory that the program itself bound, after the area's name.
 BOUND = " was bound to nodes by the program itself: left alone"
 
@@ -85,12 +91,18 @@ def account_of(record: Record, area: int) -> Account | None:
 
 
 def why_left(
-    record: Record, area: Area, pages: int, moves: Sequence[Move], refusals: Sequence[Refusal]
+    record: Record,
+    area: Area,
+    found: Placement | None,
+    last: Placement | None,
+    moves: Sequence[Move],
+    refusals: Sequence[Refusal],
 ) -> Left | None:
     """Why an area's pages are where they are; None where nothing is remote, or it is not known.
 
-    pages: that exist. moves, refusals: of the area.
+    found, last: its first and its last placement. moves, refusals: of the area.
     """
+    pages = last.present if last else area.bytes // record.page_bytes
     owners = record.ownerships.get(area.id)
     if owners is not None:
         now = [move for move in moves if move.iteration == owners.iteration]
@@ -109,17 +121,42 @@ def why_left(
         return Left("refused", sum(errors.values()), errors=errors)
     if owners is None:
         return _by_estimate(record, area, remote, "unknown") if remote.enough else None
+    if _placed_by_others(record, owners, found, last, moves):
+        return Left("placed")
     if owners.samples < min(ENOUGH_SAMPLES, pages / 2):
         return Left("samples")
     if owners.kind == "none":
         return Left("no pattern")
     if owners.kind == "shared":
         return Left("shared")
-    if moved:
+    if moved and remote.changed and remote.after.fraction < remote.before.fraction:
         return Left("home")
     if remote.after.low < SMALL:
         return Left("few")
-    return _by_estimate(record, area, remote, "believed")
+    return _by_estimate(record, area, remote, "unchanged" if moved else "believed")
+
+
+def _placed_by_others(
+    record: Record,
+    owners: Ownership,
+    found: Placement | None,
+    last: Placement | None,
+    moves: Sequence[Move],
+) -> bool:
+    """Do pages lie elsewhere than where homing found them and has moved them to?"""
+    if found is None or last is None or len(found.pages) != len(last.pages):
+        return False
+    if record.facts.get("mechanism") not in _DECIDES:
+        return False
+    many = max(1.0, (_SAMPLED if found.sampled or last.sampled else SMALL) * last.present)
+    # The program's own calls are told as moves, too. Those of a mechanism come with a decision; but for
+    # phases, whose pages go to and fro. Rows behind the last placement are sums of earlier moves.
+    later = sum(move.moved for move in moves if move.iteration > owners.iteration and move.time < last.time)
+    if later >= many and not record.phases:
+        return True
+    gone = sum(max(0, then - now) for then, now in zip(found.pages, last.pages, strict=True))
+    given_back = max(0, found.present - last.present)
+    return gone - given_back - sum(move.moved for move in moves) >= many
 
 
 def _by_estimate(record: Record, area: Area, remote: Estimate, reason: str) -> Left:
@@ -139,7 +176,7 @@ def _not_moved(record: Record, area: Area, away: int, tried: bool, refusals: Seq
     if stays(record):
         return Left("observe", away, account)
     if not account.permitted:
-        return Left("cost" if account.remote > 0 else "free", away, account)
+        return _not_paid(record, area, owners, away, account)
     if tried:
         # What is to be tried once more, and never is, is recorded at the end.
         errors = refused_pages(one for one in refusals if one.iteration >= owners.iteration)
@@ -147,6 +184,32 @@ def _not_moved(record: Record, area: Area, away: int, tried: bool, refusals: Seq
     if any(message.text == area.name + BOUND for message in record.messages):
         return Left("bound", away)
     return Left("late", away, account)
+
+
+def _not_paid(record: Record, area: Area, owners: Ownership, away: int, account: Account) -> Left:
+    """The guard did not permit a move. An account of nothing says only that moving saves nothing: what all
+    nodes use is remote to most of them wherever it lies."""
+    if account.remote > 0:
+        return Left("cost", away, account)
+    if _costs_nothing(record, area, owners):
+        return Left("free", away, account)
+    if owners.kind == "shared":
+        return Left("shared")
+    sample = record.samples.get(area.id)
+    remote = estimate([sample] if sample is not None else [])
+    if remote is not None and (found := _by_estimate(record, area, remote, "")).reason:
+        return found
+    return Left("cost", away, account)
+
+
+def _costs_nothing(record: Record, area: Area, owners: Ownership) -> bool:
+    """Do remote accesses to an area cost nothing, whose account is empty?"""
+    if record.facts.get("source") == "simulator":
+        counted = [one for one in record.counted if one.scope == "area" and one.id == area.id]
+        return bool(counted) and not any(one.misses.sum() - one.misses.trace() for one in counted)
+    # The account is of what the touches cost (model/costs.hpp: TouchModel); of what all nodes use it is empty
+    # also where pages are spread as well as can be.
+    return owners.kind != "shared" or _no_dearer(record) or area.bytes <= _cache_bytes(record)
 
 
 def refused_pages(refusals: Iterable[Refusal]) -> dict[int, int]:
@@ -162,6 +225,8 @@ def why(left: Left, record: Record) -> str:
     account = left.account
     move = duration(account.move)
     cost = f"remote accesses have cost {duration(account.remote)} so far, the move takes {move}"
+    if account.remote <= 0:
+        cost = f"no cost was found that moving them would save, the move takes {move}"
     shares = f"{percents([left.low, left.high])} remote, estimated from {number(round(left.touches))} touches"
     return {
         "observe": f"{briefly(left, record)} ({cost})",
@@ -170,6 +235,7 @@ def why(left: Left, record: Record) -> str:
         "several": f"{briefly(left, record)} ({shares})",
         "unknown": f"{briefly(left, record)} ({shares})",
         "believed": f"{briefly(left, record)}, yet {shares}",
+        "unchanged": f"{briefly(left, record)} ({shares})",
     }.get(left.reason) or briefly(left, record)
 
 
@@ -185,12 +251,14 @@ def briefly(left: Left, record: Record) -> str:
         "refused": "the kernel refused to move them",
         "late": "the run ended before they were moved",
         "no pattern": "no pattern of owners, so only pages that were seen are moved",
-        "shared": "used by all nodes, and spread over them",
+        "shared": "used by all nodes alike, so remote to others wherever it lies",
         "few": "the samples show no more of it away from its owner than chance and halos explain",
         "several": "several nodes use each page",
         "unknown": "who uses which page is not known",
         "believed": "pages are with the owners that are believed",
         "home": _shared_at_home(record),
+        "placed": "the program itself, or the kernel, has put its pages elsewhere than homing left them",
+        "unchanged": "its pages were moved, and no less of it is remote than before",
     }[left.reason]
 
 
@@ -204,13 +272,25 @@ def _shared_at_home(record: Record) -> str:
 
 def _free(record: Record) -> str:
     """Why remote accesses cost nothing (model/costs.hpp: TouchModel)."""
-    costs, cache = stated_costs(record), record.facts.get("cache_bytes", "")
     if record.facts.get("source") == "simulator":
         return "no cache miss to another node was counted"
-    if costs and costs.get("remote_ns", math.inf) <= costs.get("local_ns", 0.0):
+    if _no_dearer(record):
         return "a remote access costs no more than a local one here"
-    stated = f"{size(float(cache))} cache" if cache.isdigit() and int(cache) else "caches"
+    cache = _cache_bytes(record)
+    stated = f"{size(cache)} cache" if cache else "caches"
     return f"remote accesses cost nothing measurable (what each node uses fits into its {stated})"
+
+
+def _no_dearer(record: Record) -> bool:
+    """Does a remote access cost no more than a local one?"""
+    costs = stated_costs(record)
+    return bool(costs) and costs.get("remote_ns", math.inf) <= costs.get("local_ns", 0.0)
+
+
+def _cache_bytes(record: Record) -> float:
+    """The cache that the guard reckoned with; 0: not known."""
+    cache = record.facts.get("cache_bytes", "")
+    return float(cache) if cache.isdigit() else 0.0
 
 
 def stated_costs(record: Record) -> dict[str, float]:

@@ -62,6 +62,7 @@ def _interleave(process: ProcessResult) -> list[Advice]:
             served[node] += weight / traffic * pages / placement.present
         owners = area.ownership
         used_by_all = owners is not None and owners.distribution.startswith("SHARED")
+        used_by_all = used_by_all and (area.left is None or area.left.reason != "free")
         if used_by_all and not area.moved and placement.largest_share >= ON_ONE_NODE:
             shared.append((weight / traffic, index))
     part = sum(share for share, _ in shared)

@@ -290,8 +290,9 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
         )
         if (sample := record.samples.get(area.id)) is not None:
             result.samples.append(sample)
-        pages = result.after.present if result.after else area.bytes // record.page_bytes
-        result.left = why_left(record, area, pages, moves.get(area.id, []), refusals.get(area.id, []))
+        result.left = why_left(
+            record, area, result.before, result.after, moves.get(area.id, []), refusals.get(area.id, [])
+        )
         key = named[area.id][0]
         if key in groups:
             _join(groups[key], result)

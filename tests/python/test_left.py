@@ -49,6 +49,24 @@ def one_area(pages: int = 1000, mechanism: str = "iterative") -> RecordWriter:
 
 OWNERS: dict[str, Any] = {"area": 0, "iteration": 9, "kind": 1, "samples": 120}
 GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
+#: Moves that made 80 % remote 40 %.
+NEARER: tuple[str, dict[str, Any]] = (
+    "estimate",
+    {
+        "area": 0,
+        "granules": 100,
+        "touches": 100,
+        "weight": 100,
+        "weight2": 100,
+        "traffic": 1.0,
+        "before": 80,
+        "before1": 80,
+        "before2": 80,
+        "after": 40,
+        "after1": 40,
+        "after2": 40,
+    },
+)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +100,11 @@ GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
             "400 pages of grid: refused: 400 ENOMEM (Cannot allocate memory)",
         ),
         ([("ownership", {"kind": 0})], "no pattern", "grid: no pattern of owners"),
-        ([("ownership", {"kind": 3})], "shared", "grid: used by all nodes, and spread over them"),
+        (
+            [("ownership", {"kind": 3})],
+            "shared",
+            "grid: used by all nodes alike, so remote to others wherever it lies",
+        ),
         (
             [("ownership", {"wanted": 3})],
             "believed",
@@ -105,9 +127,48 @@ GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
                 ("ownership", {}),
                 # Of an earlier decision: pages that were to be moved then are no longer.
                 ("guard", {"iteration": 5}),
+                NEARER,
             ],
             "home",
             "grid: at home with the node that uses it most; others use it, too",
+        ),
+        (
+            [("move", {"area": 0, "iteration": 4, "wanted": 500, "moved": 500}), ("ownership", {})],
+            "unchanged",
+            "grid: its pages were moved, and no less of it is remote than before (31 to 50 % remote, ",
+        ),
+        (
+            # It was found on one node and is spread, and homing has moved none of it.
+            [("ownership", {}), ("placement", {"area": 0, "when": 3, "pages": [500, 500]})],
+            "placed",
+            "grid: the program itself, or the kernel, has put its pages elsewhere than homing left them",
+        ),
+        (
+            [
+                ("ownership", {}),
+                ("move", {"area": 0, "iteration": 9, "wanted": 500, "moved": 500}),
+                ("placement", {"area": 0, "when": 3, "pages": [500, 500]}),
+            ],
+            "unchanged",
+            "grid: its pages were moved, and no less of it is remote than before",
+        ),
+        (
+            # The program's own call came behind the last decision, which wanted nothing.
+            [
+                ("ownership", {}),
+                ("move", {"area": 0, "iteration": 9, "wanted": 500, "moved": 500, "time": 0.4}),
+                ("move", {"area": 0, "iteration": 12, "wanted": 500, "moved": 500, "time": 0.6}),
+                ("placement", {"area": 0, "when": 3, "pages": [1000, 0], "time": 0.9}),
+                NEARER,
+            ],
+            "placed",
+            "grid: the program itself, or the kernel, has put its pages elsewhere than homing left them",
+        ),
+        (
+            # Memory was given back: that is no move.
+            [("ownership", {}), ("placement", {"area": 0, "when": 3, "pages": [500, 0], "absent": 500})],
+            "believed",
+            "grid: pages are with the owners that are believed, yet",
         ),
     ],
 )
@@ -124,6 +185,59 @@ def test_why_pages_were_not_moved(
     left = document["processes"][0]["areas"][0]["left"]
     assert left["reason"] == reason
     assert left["text"] in f"{words} {left['text']}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "remote", "reason", "words"),
+    [
+        (1, 0, "free", "500 pages of grid: no cache miss to another node was counted"),
+        (3, 0, "free", "500 pages of grid: no cache miss to another node was counted"),
+        (3, 785_000, "shared", "grid: used by all nodes alike, so remote to others wherever it lies"),
+        (
+            1,
+            785_000,
+            "cost",
+            "500 pages of grid: no cost was found that moving them would save, the move takes",
+        ),
+        (1, None, "cost", "500 pages of grid: no cost was found that moving them would save, the move takes"),
+    ],
+)
+def test_only_what_has_no_remote_miss_is_said_to_have_none(
+    kind: int, remote: int | None, reason: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = one_area()
+    writer.fact("source", "simulator")
+    writer.row("ownership", **OWNERS | {"kind": kind, "wanted": 500})
+    writer.row("guard", **GUARD)
+    if remote is not None:
+        writer.row("counted", scope=3, id=0)
+        writer.row("misses", **{"scope": 3, "id": 0, "from": 1, "first": 0, "to": [remote, 300]})
+    results = results_of(writer)
+    (process,) = to_json(results)["processes"]
+    assert process["areas"][0]["left"]["reason"] == reason
+    assert f"left       {words}" in printed(results, capsys)
+    said = "".join(one["text"] + one["evidence"] for one in process["advice"])
+    assert ("no cache miss" in said) == (reason == "free")
+
+
+def test_what_all_nodes_use_costs_nothing_only_in_their_caches() -> None:
+    for mebibytes, reason in ((32, "free"), (2, "shared")):
+        writer = one_area()
+        writer.fact("cache_bytes", str(mebibytes << 20))
+        writer.row("ownership", **OWNERS | {"kind": 3, "wanted": 500})
+        writer.row("guard", **GUARD)
+        (process,) = to_json(results_of(writer))["processes"]
+        assert process["areas"][0]["left"]["reason"] == reason
+
+
+def test_what_costs_nothing_is_not_to_be_interleaved() -> None:
+    writer = one_area()
+    words = {"area": 0, "iteration": 9, "words": writer.text("SHARED")}
+    writer.row("ownership", **OWNERS | {"kind": 3, "wanted": 500, "confidence": 1.0})
+    writer.row("distribution", **words)
+    writer.row("guard", **GUARD)
+    (process,) = to_json(results_of(writer))["processes"]
+    assert {one["kind"] for one in process["advice"]} == {"nothing"}
 
 
 @pytest.mark.parametrize("owners", [None, {"wanted": 0}])
@@ -180,6 +294,7 @@ def test_threads_that_are_not_bound_are_the_reason(capsys: pytest.CaptureFixture
     writer.row("thread", thread=100, node=0, cpu=0, bound=0, time=0.01)
     writer.row("move", area=0, iteration=4, wanted=500, moved=500)
     writer.row("ownership", **OWNERS | {"wanted": 0})
+    writer.row(NEARER[0], **NEARER[1])
     assert "threads that are not bound change nodes (--bind)" in printed(results_of(writer), capsys)
 
 
