@@ -257,8 +257,8 @@ def briefly(left: Left, record: Record) -> str:
         "unknown": "who uses which page is not known",
         "believed": "pages are with the owners that are believed",
         "home": _shared_at_home(record),
-        "placed": "the program itself, or the kernel, has put its pages elsewhere than homing left them",
-        "unchanged": "its pages were moved, and no less of it is remote than before",
+        "placed": "the program itself, or the kernel, has put pages elsewhere than homing left them",
+        "unchanged": "pages were moved, and no less is remote than before",
     }[left.reason]
 
 

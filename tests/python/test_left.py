@@ -135,13 +135,13 @@ NEARER: tuple[str, dict[str, Any]] = (
         (
             [("move", {"area": 0, "iteration": 4, "wanted": 500, "moved": 500}), ("ownership", {})],
             "unchanged",
-            "grid: its pages were moved, and no less of it is remote than before (31 to 50 % remote, ",
+            "grid: pages were moved, and no less is remote than before (31 to 50 % remote, ",
         ),
         (
             # It was found on one node and is spread, and homing has moved none of it.
             [("ownership", {}), ("placement", {"area": 0, "when": 3, "pages": [500, 500]})],
             "placed",
-            "grid: the program itself, or the kernel, has put its pages elsewhere than homing left them",
+            "grid: the program itself, or the kernel, has put pages elsewhere than homing left them",
         ),
         (
             [
@@ -150,7 +150,7 @@ NEARER: tuple[str, dict[str, Any]] = (
                 ("placement", {"area": 0, "when": 3, "pages": [500, 500]}),
             ],
             "unchanged",
-            "grid: its pages were moved, and no less of it is remote than before",
+            "grid: pages were moved, and no less is remote than before",
         ),
         (
             # The program's own call came behind the last decision, which wanted nothing.
@@ -162,7 +162,7 @@ NEARER: tuple[str, dict[str, Any]] = (
                 NEARER,
             ],
             "placed",
-            "grid: the program itself, or the kernel, has put its pages elsewhere than homing left them",
+            "grid: the program itself, or the kernel, has put pages elsewhere than homing left them",
         ),
         (
             # Memory was given back: that is no move.
