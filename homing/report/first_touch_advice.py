@@ -5,6 +5,8 @@ It names a loop only where the source shows one (touch_site.py); else it says wh
 
 from __future__ import annotations
 
+import os
+
 from homing.report.advised import LEAST_GAIN, LITTLE, SURE, Advice, Gain
 from homing.report.first_touch import ON_ONE_NODE, FirstTouch
 from homing.report.results import AreaResult, ProcessResult
@@ -63,7 +65,8 @@ def first_touch_advice(process: ProcessResult) -> list[Advice]:
             first, one = _first_place(area), _site(area)
             sites[index] = one
             place = (one.file, first.function) if first is not None and one.kind else ("", str(index))
-            key = (*place, str(one.kind), _directive(one.file, _distribution(area)))
+            loop = (str(one.directive),)
+            key = (*place, str(one.kind), _directive(one.file, _distribution(area)), *loop)
             groups.setdefault(key, []).append(index)
     if not groups:
         return []
@@ -97,7 +100,8 @@ def _is_misplaced(area: AreaResult) -> bool:
     remote, owners = area.remote, area.ownership
     if remote is None or remote.before.fraction < LITTLE or owners is None:
         return False
-    if area.left is not None and area.left.reason == "free":
+    left = area.left
+    if left is not None and left.reason in ("free", "cost") and left.account.remote <= 0:
         return False
     if area.moved and remote.after.fraction > _NO_OWNERS * remote.before.fraction:
         return False
@@ -152,7 +156,7 @@ def _touch_in_parallel(areas: Sequence[AreaResult], sites: Sequence[Site], index
     one_only = len(areas) == 1
     as_used = f"as {'it is' if one_only else 'they are'} used"
     rest = {
-        kinds.LOOP: f"in parallel: put `{directive}` on the loop at {where}",
+        kinds.LOOP: _loop(one, where, directive),
         kinds.PARALLEL: f"{as_used}: the code at {where} is parallel already; share it out as the loops that "
         f"use {'it' if one_only else 'them'} later ({schedule}, the same bounds)",
         kinds.ONE_OF_REGION: f"in parallel, {as_used}: {where} lies in a parallel region, where one thread "
@@ -171,6 +175,14 @@ def _touch_in_parallel(areas: Sequence[AreaResult], sites: Sequence[Site], index
     return Advice(
         "first-touch", f"First touch {names} {rest}.", _evidence(areas), index, gain, one.file, one.line
     )
+
+
+def _loop(site: Site, where: str, directive: str) -> str:
+    """What to do about a loop."""
+    if site.directive:
+        at = f"{os.path.basename(site.file)}:{site.directive}"
+        return f"in parallel: switch on the directive at {at} for the loop at {where}"
+    return f"in parallel: put `{directive}` on the loop at {where}"
 
 
 def _evidence(areas: Sequence[AreaResult]) -> str:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: Comments, texts and letters of C; letters are short, for `'` also stands within numbers.
 _NO_CODE = pattern(r"""(?s)//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\[^\n]{1,8}?|[^'\\\n])'""")
+#: The preprocessor's conditional parts: `if` of #ifdef, `el` of #else and #elif, `endif`.
+_CONDITION = pattern(r"[ \t]*#\s*(if|el|endif)")
 _PREPROCESSOR = pattern(r"(?m)^[ \t]*#(?!\s*pragma\s+omp)(?:\\\n|[^\n])*")
 _PRAGMA = pattern(r"#\s*pragma\s+omp\b((?:\\\n|[^\n])*)")
 _FOR = pattern(r"\bfor\s*\(")
@@ -29,39 +31,82 @@ _SENTINEL = pattern(r"(?i)\s*[!cC*]\$omp&?\s*(.*)")
 @dataclass(frozen=True)
 class Around:
     """loops: the lines of those around the line and on it, with their variables, from the outside inwards.
-    shared: a construct shares one of them out, or what they are in. region: they lie in a parallel region."""
+    shared: a construct shares one of them out, or what they are in. region: they lie in a parallel region.
+    conditional: the line of a directive that would do either, and stands in a part of the preprocessor's
+    that the line is not in: whether it was compiled is not known. 0: there is none."""
 
     loops: tuple[tuple[int, frozenset[str]], ...] = ()
     shared: bool = False
     region: bool = False
+    conditional: int = 0
+
+
+class _Parts:
+    """The conditional parts of a source file."""
+
+    def __init__(self, lines: Sequence[str], line: int) -> None:
+        self._of: list[tuple[int, ...]] = []  # the parts that each line is in, from the outside inwards
+        open_parts: list[int] = []
+        for number, text in enumerate(lines):
+            found = _CONDITION.match(text)
+            if found is not None and found[1] != "if" and open_parts:
+                open_parts.pop()
+            if found is not None and found[1] != "endif":
+                open_parts.append(number)
+            self._of.append(tuple(open_parts))
+        self._compiled = self._of[line - 1]
+
+    def certain(self, line: int) -> bool:
+        """Was a line (from 1) compiled, as the one was that runs?"""
+        parts = self._of[line - 1]
+        return parts == self._compiled[: len(parts)]
 
 
 # C and C++
 
 
-def around_c(lines: Sequence[str], line: int) -> Around:
-    """What is around a line (from 1) of C or C++."""
+def c_text(lines: Sequence[str]) -> str:
+    """The lines of C or C++ with blanks for comments, texts and all of the preprocessor but OpenMP's
+    directives: every letter stands where it was."""
 
     def blank(found: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", found[0])
 
-    text = _PREPROCESSOR.sub(blank, _NO_CODE.sub(blank, "\n".join(lines) + "\n"))
+    return _PREPROCESSOR.sub(blank, _NO_CODE.sub(blank, "\n".join(lines) + "\n"))
+
+
+def loop_control(text: str, at: int) -> tuple[str, int]:
+    """What stands in the brackets of a loop of C that begin before `at`, and where its body begins."""
+    end = _closing(text, at)
+    return text[at:end], end + 1
+
+
+def around_c(lines: Sequence[str], line: int) -> Around:
+    """What is around a line (from 1) of C or C++."""
+
+    text = c_text(lines)
     begins = [0]
     for one in text.splitlines(keepends=True):
         begins.append(begins[-1] + len(one))
     loops: list[tuple[int, frozenset[str]]] = []
     shared = region = False
+    conditional = 0
+    parts = _Parts(lines, line)
     for begin, end in _heads(text, begins[line - 1], begins[line]):
         head = text[begin:end]
-        words = [directive[1].split("(")[0] for directive in _PRAGMA.finditer(head)]
-        words = [re.sub(r"\\\n", " ", one) for one in words]
-        shared = shared or any(_SHARING.search(one) for one in words)
-        region = region or any("parallel" in one.split() for one in words)
+        for directive in _PRAGMA.finditer(head):
+            words = re.sub(r"\\\n", " ", directive[1].split("(")[0])
+            shares, parallel = _SHARING.search(words) is not None, "parallel" in words.split()
+            at = text.count("\n", 0, begin + directive.start()) + 1
+            if not parts.certain(at):
+                conditional = conditional or (at if shares or parallel else 0)
+                continue
+            shared, region = shared or shares, region or parallel
         for found in _FOR.finditer(head):
             control = head[found.end() : _closing(head, found.end())]
             number = text.count("\n", 0, begin + found.start()) + 1
-            loops.append((number, _variables(control)))
-    return Around(tuple(loops), shared, region)
+            loops.append((number, loop_variables(control)))
+    return Around(tuple(loops), shared, region, conditional)
 
 
 def _heads(text: str, begin: int, end: int) -> list[tuple[int, int]]:
@@ -104,7 +149,8 @@ def _closing(text: str, at: int) -> int:
     return len(text)
 
 
-def _variables(control: str) -> frozenset[str]:
+def loop_variables(control: str) -> frozenset[str]:
+    """The variables that a loop of C sets in its head."""
     return frozenset(one or other for one, other in _SET.findall(control))
 
 
@@ -125,12 +171,17 @@ def around_fortran(lines: Sequence[str], line: int, fixed: bool) -> Around:
     ended = 0  # loops that end between here and the line
     closed: dict[str, int] = {}  # constructs, likewise
     next_code = line
+    conditional = 0
+    parts = _Parts(lines, line)
     for number in range(line, 0, -1):
         text = lines[number - 1]
         directive = _SENTINEL.match(text)
         if directive is not None:
             words = directive[1].lower().split("(")[0]
-            if words.startswith("end"):
+            if not parts.certain(number):
+                shares = any(at == next_code for at, _ in loops) and _SHARING.search(words) is not None
+                conditional = number if shares and not words.startswith("end") else conditional
+            elif words.startswith("end"):
                 name = _construct(words[3:])
                 closed[name] = closed.get(name, 0) + 1
             elif re.search(r"\b(do|loop|distribute|taskloop)\b", words):
@@ -141,8 +192,8 @@ def around_fortran(lines: Sequence[str], line: int, fixed: bool) -> Around:
                 shared = shared or name in ("workshare", "sections")
                 region = region or "parallel" in words.split()
             continue
-        code = _fortran_code(text, fixed)
-        if not code:
+        code = fortran_code(text, fixed)
+        if not code or code.startswith("#"):
             continue
         if number < line and _PROCEDURE.match(code):
             break
@@ -155,7 +206,7 @@ def around_fortran(lines: Sequence[str], line: int, fixed: bool) -> Around:
             elif variable and not (label and _has_ended(lines[number : line - 1], label, fixed)):
                 loops.append((number, frozenset({variable})))
         next_code = number
-    return Around(tuple(reversed(loops)), shared, region)
+    return Around(tuple(reversed(loops)), shared, region, conditional)
 
 
 def _construct(words: str) -> str:
@@ -164,7 +215,8 @@ def _construct(words: str) -> str:
     return next((one for one in names if one in _CONSTRUCTS), "parallel" if "parallel" in names else "")
 
 
-def _fortran_code(text: str, fixed: bool) -> str:
+def fortran_code(text: str, fixed: bool) -> str:
+    """A line of Fortran without its comment, in small letters."""
     if fixed and text[:1] in "cC*dD!":
         return ""
     return text.split("!")[0].strip().lower()
@@ -173,4 +225,4 @@ def _fortran_code(text: str, fixed: bool) -> str:
 def _has_ended(lines: Sequence[str], label: str, fixed: bool) -> bool:
     """Does the loop that ends at a label end in these lines?"""
     ends = re.compile(rf"0*{label}\b")
-    return any(ends.match(_fortran_code(one, fixed)) for one in lines)
+    return any(ends.match(fortran_code(one, fixed)) for one in lines)

@@ -21,7 +21,7 @@ from homing.report.statements import (
     source_lines,
     statement,
 )
-from homing.values import dataclass
+from homing.values import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Site:
     file: str = ""
     line: int = 0
     what: str = ""
+    #: Of a loop: the line of a directive that shares it out and may not have been compiled (0: none).
+    directive: int = 0
 
     @property
     def where(self) -> str:
@@ -68,9 +70,24 @@ def site(touch: FirstTouch, arrays: Collection[str], allocation: tuple[str, int,
         file, line, text = allocation
         made = bool(line) and (is_constructors(text) or _CONTAINER.search(text) is not None)
         return Site(CONTAINER, file, line) if made and not is_header(file) else Site()
+    lines = _lines(touch)
     if is_fortran(touch.file):
-        return _in_fortran(touch, arrays)
-    return _in_c(touch)
+        fixed = _is_fixed(touch.file)
+        around = around_fortran(lines, touch.line, fixed) if lines else None
+        found = _in_fortran(touch, around, arrays)
+        if found.kind == LOOP and lines:
+            return _with(found, around)
+        return found
+    around = around_c(lines, touch.line) if lines else None
+    found = _in_c(touch, around)
+    if found.kind == LOOP and lines:
+        return _with(found, around)
+    return found
+
+
+def _with(site: Site, around: Around | None) -> Site:
+    directive = around.conditional if around is not None else 0
+    return replace(site, directive=directive)
 
 
 def _lines(touch: FirstTouch) -> list[str]:
@@ -81,6 +98,8 @@ def _lines(touch: FirstTouch) -> list[str]:
 
 def _shared_out(touch: FirstTouch, around: Around | None) -> Site | None:
     """The site where threads run the code already, together or one of them; None where it is serial."""
+    if around is not None and around.conditional and len(touch.threads) > 1:
+        return Site(PARALLEL, touch.file, touch.line)  # what cannot be seen in the source
     if around is None or not (around.shared or around.region):
         return None
     return Site(PARALLEL if around.shared else ONE_OF_REGION, touch.file, touch.line)
@@ -95,10 +114,8 @@ def _loop(around: Around | None, words: Iterable[str]) -> int:
     return 0
 
 
-def _in_c(touch: FirstTouch) -> Site:
+def _in_c(touch: FirstTouch, around: Around | None) -> Site:
     text = touch.text
-    lines = _lines(touch)
-    around = around_c(lines, touch.line) if lines else None
     if shared := _shared_out(touch, around):
         return shared
     file, line = touch.file, touch.line
@@ -123,10 +140,8 @@ def _in_c(touch: FirstTouch) -> Site:
     return Site(LOOP, file, around.loops[-1][0]) if around.loops else Site()
 
 
-def _in_fortran(touch: FirstTouch, arrays: Collection[str]) -> Site:
+def _in_fortran(touch: FirstTouch, around: Around | None, arrays: Collection[str]) -> Site:
     text = touch.text.lower()
-    lines = _lines(touch)
-    around = around_fortran(lines, touch.line, _is_fixed(touch.file)) if lines else None
     if shared := _shared_out(touch, around):
         return shared
     file, line = touch.file, touch.line

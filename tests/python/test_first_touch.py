@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from homing.records import read_record
-from homing.report import first_touch_advice, recommend
+from homing.report import first_touch_advice, recommend, touch_site
 from homing.report.first_touch import touched_first
 from homing.report.json import to_json
 from homing.report.lines import Text
@@ -137,6 +137,30 @@ def test_advice_names_the_loop_and_what_it_brings(tmp_path: Path, monkeypatch: p
     assert "70 % -> 14 % remote" in advice.words and "one thread" in advice.evidence
     lines = "\n".join(text.plain for text in summary(found) if hasattr(text, "plain"))
     assert "first at two.c:31 (init) by one thread" in lines and advice.words in lines
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            {"directive": 29},
+            "First touch /main_mem/ in parallel: switch on the directive at two.c:29 for the loop at "
+            "two.c:31 (init).",
+        ),
+    ],
+)
+def test_advice_about_a_loop_minds_its_directive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: dict[str, Any], text: str
+) -> None:
+    writer = four_node_run()
+    touch(writer, STATIC, STATIC + 4096 * 1000)
+    estimate(writer, 1, 0.75, 0.05, 1.0)
+    monkeypatch.setattr(
+        touch_site, "site", lambda *_: touch_site.Site(touch_site.LOOP, "/src/two.c", 31, **source)
+    )
+    (advice,) = advice_of(writer, tmp_path, monkeypatch)
+    assert advice.text == text
+    assert advice.gain is not None and advice.gain.after == pytest.approx(0.05)
 
 
 def advice_of(writer: RecordWriter, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[recommend.Advice]:

@@ -185,3 +185,62 @@ def test_a_source_that_was_changed_tells_nothing_of_loops(tmp_path: Path) -> Non
     path = tmp_path / "a.c"
     path.write_text("#pragma omp parallel for\nfor (int i = 0; i < n; i++)\n  v[i] = 1;\n")
     assert found(path, 3, "u[i] = 0;") == Site(LOOP, str(path), 3)
+
+
+IFDEF_C = """
+#ifndef FILE_H
+#define FILE_H
+void f(double *u, int n) {
+#ifdef PARALLEL
+#pragma omp parallel for
+#endif
+  for (int i = 0; i < n; i++)
+    u[i] = 0;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++)
+    u[i] = 0;
+}
+#endif
+#if ONE
+#pragma omp parallel for
+void g(double *u, int n) {
+#pragma omp parallel for
+  for (int i = 0; i < n; i++)
+    u[i] = 0;
+}
+#endif
+"""
+IFDEF_FORTRAN = """
+#ifdef PARALLEL
+!$omp parallel do
+#endif
+do i = 1, n
+  u(i) = 0
+end do
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "line", "kind", "directive"),
+    [
+        ("a.c", IFDEF_C, 9, LOOP, 6),
+        ("a.c", IFDEF_C, 12, PARALLEL, 0),  # what guards a header was compiled
+        ("a.c", IFDEF_C, 20, PARALLEL, 0),  # and what is in one part with the line
+        ("a.F90", IFDEF_FORTRAN, 6, LOOP, 3),
+    ],
+)
+def test_a_directive_that_may_not_have_been_compiled_is_none(
+    tmp_path: Path, file: str, source: str, line: int, kind: int, directive: int
+) -> None:
+    path = tmp_path / file
+    path.write_text(source)
+    one = found(path, line)
+    assert (one.kind, one.directive) == (kind, directive)
+
+
+def test_threads_that_touch_together_tell_that_a_directive_was_compiled(tmp_path: Path) -> None:
+    path = tmp_path / "a.c"
+    path.write_text(IFDEF_C)
+    words = statement(str(path), 9).text
+    touch = FirstTouch("f", str(path), 9, words, (1, 2), (0, 1), 1.0, 9)
+    assert touch_site.site(touch, ["u"], ("", 0, "")).kind == PARALLEL
