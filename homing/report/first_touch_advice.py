@@ -26,6 +26,8 @@ _NO_OWNERS = 0.5
 _MOST = 5
 #: Nobody has a part of his own in these: to touch them in parallel brings nothing.
 _NO_PARTS = ("SHARED", "SINGLE")
+#: Of code that is not known to be a loop.
+_ORDER = ", if its order does not matter"
 #: Pages that were moved one by one, without a pattern of owners: advised only where that has helped.
 _NO_PATTERN = ("HOME", "NONE")
 
@@ -65,7 +67,7 @@ def first_touch_advice(process: ProcessResult) -> list[Advice]:
             first, one = _first_place(area), _site(area)
             sites[index] = one
             place = (one.file, first.function) if first is not None and one.kind else ("", str(index))
-            loop = (str(one.directive),)
+            loop = (str(one.directive), " ".join(one.shared), " ".join(one.private))
             key = (*place, str(one.kind), _directive(one.file, _distribution(area)), *loop)
             groups.setdefault(key, []).append(index)
     if not groups:
@@ -160,7 +162,7 @@ def _touch_in_parallel(areas: Sequence[AreaResult], sites: Sequence[Site], index
         kinds.PARALLEL: f"{as_used}: the code at {where} is parallel already; share it out as the loops that "
         f"use {'it' if one_only else 'them'} later ({schedule}, the same bounds)",
         kinds.ONE_OF_REGION: f"in parallel, {as_used}: {where} lies in a parallel region, where one thread "
-        "runs it",
+        f"runs it{_ORDER}",
         kinds.WHOLE: f"in parallel: put `!$omp parallel workshare` around the assignment at {where}",
         kinds.SOURCE: f"in parallel: leave SOURCE= out at {where}, and set the array in "
         "`!$omp parallel workshare`",
@@ -171,18 +173,25 @@ def _touch_in_parallel(areas: Sequence[AreaResult], sites: Sequence[Site], index
     }.get(one.kind)
     if rest is None:
         known = distribution if distribution not in _NO_PATTERN else ""
-        rest = f"in parallel, {as_used}" + (f" ({known})" if known else "")
-    return Advice(
-        "first-touch", f"First touch {names} {rest}.", _evidence(areas), index, gain, one.file, one.line
-    )
+        rest = f"in parallel, {as_used}" + (f" ({known})" if known else "") + _ORDER
+    text = f"First touch {names} {rest}."
+    if one.shared:
+        text = (
+            f"Let homing move {names}: the loop at {where} cannot be shared out as it is, its iterations "
+            f"share {some(list(one.shared))}."
+        )
+    return Advice("first-touch", text, _evidence(areas), index, gain, one.file, one.line)
 
 
 def _loop(site: Site, where: str, directive: str) -> str:
     """What to do about a loop."""
+    if site.private:
+        directive += f" private({', '.join(site.private)})"
+    condition = "if its iterations do not need each other"
     if site.directive:
         at = f"{os.path.basename(site.file)}:{site.directive}"
-        return f"in parallel: switch on the directive at {at} for the loop at {where}"
-    return f"in parallel: put `{directive}` on the loop at {where}"
+        return f"in parallel: switch on the directive at {at} for the loop at {where}, {condition}"
+    return f"in parallel: put `{directive}` on the loop at {where}, {condition}"
 
 
 def _evidence(areas: Sequence[AreaResult]) -> str:

@@ -11,6 +11,7 @@ import os
 
 from homing.late import pattern, re
 from homing.report.first_touch import FirstTouch
+from homing.report.iterations import Iterations, iterations_of_c, iterations_of_fortran
 from homing.report.libraries import is_header
 from homing.report.open_blocks import Around, around_c, around_fortran, without_heads
 from homing.report.statements import (
@@ -54,8 +55,11 @@ class Site:
     file: str = ""
     line: int = 0
     what: str = ""
-    #: Of a loop: the line of a directive that shares it out and may not have been compiled (0: none).
+    #: Of a loop: the line of a directive that shares it out and may not have been compiled (0: none), and
+    #: what its iterations share (iterations.py).
     directive: int = 0
+    shared: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
@@ -76,18 +80,18 @@ def site(touch: FirstTouch, arrays: Collection[str], allocation: tuple[str, int,
         around = around_fortran(lines, touch.line, fixed) if lines else None
         found = _in_fortran(touch, around, arrays)
         if found.kind == LOOP and lines:
-            return _with(found, around)
+            return _with(found, around, iterations_of_fortran(lines, found.line, fixed))
         return found
     around = around_c(lines, touch.line) if lines else None
     found = _in_c(touch, around)
     if found.kind == LOOP and lines:
-        return _with(found, around)
+        return _with(found, around, iterations_of_c(lines, found.line))
     return found
 
 
-def _with(site: Site, around: Around | None) -> Site:
+def _with(site: Site, around: Around | None, iterations: Iterations) -> Site:
     directive = around.conditional if around is not None else 0
-    return replace(site, directive=directive)
+    return replace(site, directive=directive, shared=iterations.shared, private=iterations.private)
 
 
 def _lines(touch: FirstTouch) -> list[str]:

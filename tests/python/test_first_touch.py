@@ -131,7 +131,9 @@ def test_advice_names_the_loop_and_what_it_brings(tmp_path: Path, monkeypatch: p
     estimate(writer, 2, 0.5, 0.5, 0.2)
     found = results(writer, tmp_path, monkeypatch)
     (advice,) = [one for one in recommend.advice_for(found.processes[0]) if one.kind == "first-touch"]
-    assert "`#pragma omp parallel for schedule(static)` on the loop at two.c:31 (init)" in advice.text
+    assert (
+        "`#pragma omp parallel for schedule(static)` on the loop at two.c:31 (init), if its " in advice.text
+    )
     assert advice.gain is not None
     assert (advice.gain.before, advice.gain.after) == pytest.approx((0.7, 0.14), abs=0.01)
     assert "70 % -> 14 % remote" in advice.words and "one thread" in advice.evidence
@@ -143,13 +145,23 @@ def test_advice_names_the_loop_and_what_it_brings(tmp_path: Path, monkeypatch: p
     ("source", "text"),
     [
         (
+            {"shared": ("seed",)},
+            "Let homing move /main_mem/: the loop at two.c:31 (init) cannot be shared out as it is, its "
+            "iterations share seed.",
+        ),
+        (
             {"directive": 29},
             "First touch /main_mem/ in parallel: switch on the directive at two.c:29 for the loop at "
-            "two.c:31 (init).",
+            "two.c:31 (init), if its iterations do not need each other.",
+        ),
+        (
+            {"private": ("j", "k")},
+            "First touch /main_mem/ in parallel: put `#pragma omp parallel for schedule(static) "
+            "private(j, k)` on the loop at two.c:31 (init), if its iterations do not need each other.",
         ),
     ],
 )
-def test_advice_about_a_loop_minds_its_directive(
+def test_advice_about_a_loop_minds_what_its_iterations_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: dict[str, Any], text: str
 ) -> None:
     writer = four_node_run()
@@ -230,7 +242,8 @@ def test_lines_of_headers_and_libraries_are_never_named(
     known: tuple[Frame, ...] = (header,)
     monkeypatch.setattr(Known, "frames", lambda self, path, offset: known)
     (advice,) = advice_of(writer, tmp_path, monkeypatch)
-    assert advice.text == "First touch /main_mem/ in parallel, as it is used (BLOCK over 4 threads)."
+    told = "First touch /main_mem/ in parallel, as it is used (BLOCK over 4 threads), if its order does not "
+    assert advice.text == f"{told}matter."
     assert (advice.file, advice.line) == ("", 0)
     known = (header, own)
     (advice,) = advice_of(writer, tmp_path, monkeypatch)

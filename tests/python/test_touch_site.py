@@ -244,3 +244,12 @@ def test_threads_that_touch_together_tell_that_a_directive_was_compiled(tmp_path
     words = statement(str(path), 9).text
     touch = FirstTouch("f", str(path), 9, words, (1, 2), (0, 1), 1.0, 9)
     assert touch_site.site(touch, ["u"], ("", 0, "")).kind == PARALLEL
+
+
+def test_what_a_loops_iterations_share_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "a.c"
+    path.write_text("for (int i = 1; i < n; i++)\n  a[i] = a[i - 1] + 0.25;\n")
+    assert found(path, 2) == Site(LOOP, str(path), 1, shared=("a",))
+    path = tmp_path / "b.f90"
+    path.write_text("do i = 2, n\n  q(i) = q(i - 1) + 0.25\nend do\n")
+    assert found(path, 2) == Site(LOOP, str(path), 1, shared=("q",))
