@@ -251,7 +251,7 @@ def briefly(left: Left, record: Record) -> str:
         "refused": "the kernel refused to move them",
         "late": "the run ended before they were moved",
         "no pattern": "no pattern of owners, so only pages that were seen are moved",
-        "shared": "used by all nodes alike, so remote to others wherever it lies",
+        "shared": "seems to be used by all nodes alike, so remote to others wherever it lies",
         "few": "the samples show no more of it away from its owner than chance and halos explain",
         "several": "several nodes use each page",
         "unknown": "who uses which page is not known",

@@ -263,6 +263,19 @@ def test_json_has_first_touches_and_advice(tmp_path: Path, monkeypatch: pytest.M
     assert process["advice"][0]["remote_after"] == pytest.approx(0.05)
 
 
+@pytest.mark.parametrize(("cost", "advised"), [(0, 0), (5e5, 1)])
+def test_no_advice_where_no_cost_was_found_that_a_move_would_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cost: float, advised: int
+) -> None:
+    writer = four_node_run()
+    writer.fact("source", "simulator")  # and no counts: what remote accesses cost is not known
+    touch(writer, STATIC, STATIC + 4096 * 1000)
+    estimate(writer, 1, 0.75, 0.05, 1.0)
+    writer.row("ownership", area=1, iteration=4, kind=1, confidence=0.99, samples=300, wanted=750)
+    writer.row("guard", area=1, iteration=4, remote_ns=cost, move_ns=1e6, permitted=0)
+    assert len(advice_of(writer, tmp_path, monkeypatch)) == advised
+
+
 def test_no_advice_where_the_owner_touched_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = four_node_run()
     estimate(writer, 1, 0.02, 0.02, 1.0)

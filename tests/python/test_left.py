@@ -103,7 +103,7 @@ NEARER: tuple[str, dict[str, Any]] = (
         (
             [("ownership", {"kind": 3})],
             "shared",
-            "grid: used by all nodes alike, so remote to others wherever it lies",
+            "grid: seems to be used by all nodes alike, so remote to others wherever it lies",
         ),
         (
             [("ownership", {"wanted": 3})],
@@ -192,7 +192,12 @@ def test_why_pages_were_not_moved(
     [
         (1, 0, "free", "500 pages of grid: no cache miss to another node was counted"),
         (3, 0, "free", "500 pages of grid: no cache miss to another node was counted"),
-        (3, 785_000, "shared", "grid: used by all nodes alike, so remote to others wherever it lies"),
+        (
+            3,
+            785_000,
+            "shared",
+            "grid: seems to be used by all nodes alike, so remote to others wherever it lies",
+        ),
         (
             1,
             785_000,

@@ -205,9 +205,8 @@ def test_settled_never_stands_beside_a_high_share_without_the_reason(
     writer = one_area(0.56, 0.56, 100)
     writer.row("ownership", area=1, iteration=2, kind=3, samples=100)
     line = line_of("iteration", printed(results_of(writer), capsys))
-    words = (
-        "with 56 % still remote (estimated): used by all nodes alike, so remote to others wherever it lies"
-    )
+    shared = "seems to be used by all nodes alike, so remote to others wherever it lies"
+    words = f"with 56 % still remote (estimated): {shared}"
     assert line.endswith(f"settled at iteration 3 of 9, {words}")
     unknown = line_of("iteration", printed(results_of(one_area(0.3, 0.3, 100)), capsys))
     assert unknown.endswith("30 % still remote (estimated): who uses which page is not known")
