@@ -114,16 +114,24 @@ def _costs(record: Record) -> str:
     )
 
 
+def _period(record: Record) -> int:
+    """How many regions a period has; 0: not known. Rows say how many their iteration had, the first one with
+    those before the period was known: without the end's word two that agree are needed."""
+    if record.end is not None and record.end.period:
+        return record.end.period
+    last = [one.regions for one in record.iterations if one.basis == "period"][-2:]
+    return last[0] if len(last) == 2 and last[0] == last[1] else 0
+
+
 def _iterations(process: ProcessResult) -> str:
     record = process.record
-    end = record.end
     basis = process.basis
     if not process.iteration_count:
         return _BASES["guess"] if basis == "guess" else "no iteration was found"
     if basis == "period":
-        # The rows say how many regions each iteration had; the last one is the settled idea of the period.
-        regions = end.period if end is not None and end.period else record.iterations[-1].regions
-        what = f"{regions} regions that repeat" if regions != 1 else "1 region that repeats"
+        regions = _period(record)
+        what = f"{regions} regions that repeat" if regions > 1 else "1 region that repeats"
+        what = what if regions else "regions that repeat"
     else:
         what = _BASES.get(basis, "unknown basis")
     settled = process.settled_at

@@ -339,6 +339,22 @@ def test_guesses_without_a_row_are_counted_too(capsys: pytest.CaptureFixture[str
     assert [move["iteration"] for move in process["moves"]] == [0, 5, 34, 36]
 
 
+@pytest.mark.parametrize(
+    ("regions", "words"),
+    [((8,), "regions that repeat"), ((9, 2), "regions that repeat"), ((9, 2, 2), "2 reg")],
+)
+def test_a_period_is_said_where_it_is_known(
+    regions: tuple[int, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first row counts the regions since the start: a process that left by _exit has no other."""
+    writer = RecordWriter()
+    writer.row("node", index=0, position=0, cpus=1, target=1)
+    writer.row("progress", iterations=23)
+    for number, count in enumerate(regions):
+        writer.row("iteration", number=number, state=2, basis=1, regions=count)
+    assert f"\niteration  {words}" in printed(results_of(writer), capsys)
+
+
 def test_what_is_only_guessed_is_no_iteration(capsys: pytest.CaptureFixture[str]) -> None:
     writer = RecordWriter()
     writer.row("node", index=0, position=0, cpus=1, target=1)
