@@ -36,6 +36,7 @@ from homing.simulate.description import (
 )
 from homing.simulate.expressions import Expression, exit_status
 from homing.simulate.machines import Machine
+from homing.simulate.not_counted import why_not_counted
 from homing.simulate.places import Placement
 from homing.simulate.time_model import parse_calibration
 
@@ -50,7 +51,6 @@ _OVERCOMMIT = "/proc/sys/vm/overcommit_memory"
 _TEAMS = re.compile(r"\s*[1-9][0-9]*\s*(,\s*[1-9][0-9]*\s*)*", re.ASCII)
 
 LIBRARY = "libhoming_simulator.so"
-HOW_TO_BUILD = "build it with `homing cc` (homing cc gcc -fopenmp ..., or CC=homing-gcc FC=homing-gfortran)"
 
 
 @dataclass
@@ -104,7 +104,7 @@ def run(request: Request, name: str, given: dict[str, Any], texts: list[str]) ->
         done = simulate(request, path, library, machine, wishes, folder)
         with afterwards("the summary"):
             done.results.notes = [*machine.remarks, *done.results.notes]
-            _say_missing(request, done.results, path)
+            _say_missing(request, done, path)
             for line in unmet(wishes.distributions, done.results):
                 print(f"homing run: {line}", file=sys.stderr)
             interrupted = launch.signal_name(launch.exit_status(done.status))
@@ -124,7 +124,7 @@ def run(request: Request, name: str, given: dict[str, Any], texts: list[str]) ->
         with afterwards("the records"):
             keep(done.records, done.kept, done.results)
             save_unread(done.records, done.kept, done.results)
-        return _judge(conditions, done, path) if conditions else done.status
+        return _judge(conditions, request, done, path) if conditions else done.status
 
 
 def _placements(
@@ -153,12 +153,12 @@ def _wrong_team(variables: dict[str, str], machine: Machine) -> Iterator[str]:
         yield f"OMP_NUM_THREADS={text} is no list of numbers: there are {machine.cpu_count} threads"
 
 
-def _judge(conditions: list[Expression], done: Simulated, path: str) -> int:
+def _judge(conditions: list[Expression], request: Request, done: Simulated, path: str) -> int:
     """The wait status where conditions were given."""
 
     def counts(condition: Expression) -> dict[str, Any]:
         if done.results.counts is None:
-            raise UserError(f"--fail-if {condition.text}: nothing was counted in {path}: {HOW_TO_BUILD}")
+            raise UserError(f"--fail-if {condition.text}: {_why_missing(request, done, path)}")
         return done.results.counts
 
     status = exit_status(conditions, done.status, counts)
@@ -313,10 +313,21 @@ def unmet(distributions: Sequence[Distribution], results: Results) -> list[str]:
     ]
 
 
-def _say_missing(request: Request, results: Results, path: str) -> None:
-    """A program that was not built for this gets a line that says how; beside the summary, if that goes
+def _say_missing(request: Request, done: Simulated, path: str) -> None:
+    """Where nothing was counted there is a line that says why; beside the summary, if that goes
     elsewhere."""
+    results = done.results
     if results.counts is None:
-        results.aside = results.aside or f"nothing was counted in {os.path.basename(path)}: {HOW_TO_BUILD}"
+        results.aside = results.aside or _why_missing(request, done, path)
         if request.summary != "stderr":
             print(f"homing run: {results.aside}", file=sys.stderr)
+
+
+def _why_missing(request: Request, done: Simulated, path: str) -> str:
+    return why_not_counted(
+        path,
+        [process.record for process in done.results.processes],
+        request.option("HOMING") == "off",
+        request.option("HOMING_ONLY"),
+        launch.signal_name(launch.exit_status(done.status)),
+    )
