@@ -169,7 +169,7 @@ def _counts(results: Results) -> Iterable[Text]:
     if oracle is None:
         counted = len(results.counts["iterations"])
         which = f"the first {counted:,} iterations" if counted else "the iterations that ended"
-        yield labelled("counted", f"{text}, in {which}: the process was killed")
+        yield labelled("counted", f"{text}, in {which}: {_not_ended(results)}")
     else:
         yield labelled("counted", f"{text}; with every page on its majority node {percent(oracle)}")
     if results.counts.get("source") == "simulator":
@@ -181,6 +181,16 @@ def _counts(results: Results) -> Iterable[Text]:
         fractions = [percent(phase["remote_fraction"]) for phase in phases]
         shown = fractions if len(fractions) <= 8 else [*fractions[:4], "...", *fractions[-3:]]
         yield labelled("", f"by phase: {', '.join(shown)}")
+
+
+def _not_ended(results: Results) -> str:
+    """Why only iterations were counted. A process that leaves by _exit or exec was not killed."""
+    early = [one.record for one in results.processes if one.record.end is None]
+    who = "the process" if len(results.processes) == 1 else "a process"
+    signals = {record.ended_by for record in early}
+    known = len(signals) == 1 and "" not in signals
+    how = f"was ended by {signals.pop()}" if known else "did not end in order"
+    return f"{who} {how}"
 
 
 def _messages(processes: list[ProcessResult], results: Results) -> Iterable[Text]:

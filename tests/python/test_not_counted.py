@@ -1,4 +1,4 @@
-"""What is said where the simulator counted nothing: why, as far as that is known."""
+"""What is said where the simulator counted nothing, or not to the end: why, as far as that is known."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from homing.records import Record, parse_record
+from homing.report.results import read_results
+from homing.report.summary import print_summary
 from homing.simulate.not_counted import _CALLBACKS, is_built_for_it, why_not_counted
 from tests.places import TREE
-from tests.python.record_writer import RecordWriter
+from tests.python.record_writer import RecordWriter, four_node_run
 
 HOW = "nothing was counted in program: "
 
@@ -52,3 +54,19 @@ def test_the_reason_is_the_runs(program: str, tmp_path: Path) -> None:
 def test_the_mark_of_programs_is_what_the_callbacks_look_for() -> None:
     """A new version of the interface has another name."""
     assert f'"{_CALLBACKS.decode()[:-1]}"' in (TREE / "simulator" / "callbacks.c").read_text()
+
+
+@pytest.mark.parametrize(
+    ("signal", "words"),
+    [("", "the process did not end in order"), ("SIGABRT", "the process was ended by SIGABRT")],
+)
+def test_who_leaves_by_exit_was_not_killed(tmp_path: Path, signal: str, words: str) -> None:
+    writer = four_node_run(ended=False)
+    if signal:
+        writer.fact("ended_by", signal)
+    for number in range(3):
+        writer.row("counted", scope=1, id=number, accesses=100)
+        writer.row("misses", scope=1, id=number, to=[10, 0, 0, 0])
+    results = read_results([str(writer.write(tmp_path / "r.homing"))])
+    print_summary(results, str(tmp_path / "summary"))
+    assert f"in the first 3 iterations: {words}\n" in (tmp_path / "summary").read_text()
