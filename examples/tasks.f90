@@ -1,5 +1,6 @@
 ! Locality queues from Fortran: blocks are columns.
-!   gfortran -O2 -fopenmp tasks.f90 -lhoming      (and fortran/homing.f90, or the installed module)
+!   gfortran -O2 -fopenmp tasks.f90 -lhoming_fortran -lhoming   (-I where homing.mod is: include/homing/fortran)
+!   homing cc gfortran -O2 -fopenmp tasks.f90 -lhoming
 program tasks
   use, intrinsic :: iso_c_binding, only: c_ptr, c_intptr_t, c_size_t, c_associated
   use homing

@@ -33,6 +33,7 @@ from homing.compilers import (
     SOURCES,
     WITH_VALUE,
     expand_response_files,
+    values_of,
 )
 from homing.errors import MISUSE, UserError, os_reason, unexpected
 from homing.installation import find_callbacks, find_fortran_module, find_headers, find_library
@@ -174,7 +175,7 @@ def compile_with(name: str, arguments: Sequence[str]) -> int:
     if not inputs:
         return run([compiler, *words])
     refuse(words)
-    words += _calls(words, job)
+    words += _calls(compiler, words, job)
     job = parse(words)
     if job.compiles and not os.environ.get(EXAM):
         from homing.simulate import check
@@ -185,27 +186,36 @@ def compile_with(name: str, arguments: Sequence[str]) -> int:
     return _llvm(compiler, kind, job)
 
 
-def _calls(words: Sequence[str], job: Job) -> list[str]:
+def _calls(compiler: str, words: Sequence[str], job: Job) -> list[str]:
     """The folders of homing's header, Fortran module and library for a program that calls it, where they are
     not installed for all (a wheel, a source tree). They stand behind the user's own, which come first."""
     flags: list[str] = []
     if job.compiles:
         headers, module = find_headers(), find_fortran_module()
-        fortran = [words[at].endswith(FORTRAN_SOURCES) for at in job.sources]
-        flags += ["-idirafter", headers] if headers and not all(fortran) else []
-        flags += [f"-I{module}"] if module and any(fortran) else []
-    if job.links and any(word in ("-lhoming", "-lhoming_fortran") for word in words):
+        flags += ["-idirafter", headers] if headers else []
+        fortran = any(words[at].endswith(FORTRAN_SOURCES) for at in job.sources)
+        flags += [f"-I{module}"] if module and fortran else []
+    libraries = {*values_of("-l", words)} & {"homing", "homing_fortran"}
+    if job.links and libraries:
         folder = os.path.dirname(find_library())
         flags += [f"-L{folder}", f"-Wl,-rpath,{folder}"]
+        # What `use homing` calls; what that calls stands behind it, for linkers that look forward only.
+        module_there = os.path.isfile(os.path.join(folder, "libhoming_fortran.a"))
+        if libraries == {"homing"} and module_there and _is_fortran(compiler, job):
+            flags += ["-lhoming_fortran", "-lhoming"]
     return flags
+
+
+def _is_fortran(compiler: str, job: Job) -> bool:
+    name = os.path.basename(compiler)
+    sources = (job.arguments[at] for at in job.sources)
+    return "gfortran" in name or "flang" in name or any(one.endswith(FORTRAN_SOURCES) for one in sources)
 
 
 def _gcc(compiler: str, job: Job) -> int:
     # Statically, because the shared one would stand before the objects; a shared object gets it by name.
     flags = [*GCC_FLAGS, "-static-libtsan", "-B", find_callbacks(), *(_runtime() if job.links else [])]
-    name = os.path.basename(compiler)
-    fortran = "gfortran" in name or any(job.arguments[at].endswith(FORTRAN_SOURCES) for at in job.sources)
-    if not fortran:
+    if not _is_fortran(compiler, job):
         flags += GCC_C_FLAGS
     return run([compiler, *job.arguments, *flags])
 

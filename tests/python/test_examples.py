@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests.patience import PATIENCE
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HOMING_BUILD_DIR", ROOT / "build" / "release"))
 LINK = [f"-I{ROOT / 'include'}", f"-L{BUILD}", f"-Wl,-rpath,{BUILD}"]
+MODULE = f"-I{BUILD / 'fortran'}"
 CXX20 = ["-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror"]
 EXAMPLES = {
     "openmp-gcc": ["g++", *CXX20, "-fopenmp", "tasks_openmp.cpp", "-lhoming"],
@@ -23,7 +25,8 @@ EXAMPLES = {
     "tbb-gcc": ["g++", *CXX20, "tasks_tbb.cpp", "-lhoming", "-ltbb"],
     "tbb-clang": ["clang++-19", *CXX20, "tasks_tbb.cpp", "-lhoming", "-ltbb"],
     "c-gcc": ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "tasks.c", "-lhoming"],
-    "fortran": ["gfortran", "-O2", "-fopenmp", "../fortran/homing.f90", "tasks.f90", "-lhoming"],
+    "fortran": ["gfortran", "-O2", "-fopenmp", MODULE, "tasks.f90", "-lhoming_fortran", "-lhoming"],
+    "module-source": ["gfortran", "-O2", "-fopenmp", "../fortran/homing.f90", "tasks.f90", "-lhoming"],
     "phases": ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "phases.c", "-lhoming"],
     "laplace": ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "laplace.c"],
     "clause": ["clang-19", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "affinity_clause.c"],
@@ -53,6 +56,14 @@ def build(name: str, folders: Path) -> Path:
     )
     assert done.returncode == 0, done.stderr
     return program
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "module-source"])
+def test_the_first_lines_name_the_libraries(name: str) -> None:
+    words = EXAMPLES[name]
+    at = max(at for at, word in enumerate(words) if (ROOT / "examples" / word).is_file())
+    head = (ROOT / "examples" / words[at]).read_text().splitlines()[:8]
+    assert any(re.search(rf" {re.escape(' '.join(words[at:]))}( |$)", line) for line in head), words
 
 
 @pytest.mark.parametrize("nodes", ["0", "2"])

@@ -471,22 +471,31 @@ def test_objects_and_shared_libraries(tmp_path: Path, compiler: str) -> None:
     assert result["counts"]["run"]["accesses"] == pytest.approx(3 * 2 * 40000, rel=0.01)
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "g++", "gfortran", "clang"])
-def test_programs_that_call_homing_need_no_folders(tmp_path: Path, compiler: str) -> None:
+@pytest.mark.parametrize(
+    ("compiler", "libraries"),
+    [
+        ("gcc", ["-lhoming"]),
+        ("g++", ["-lhoming"]),
+        ("gfortran", ["-lhoming"]),
+        ("gfortran", ["-lhoming_fortran", "-lhoming"]),
+        ("clang", ["-l", "homing"]),
+    ],
+)
+def test_programs_that_call_homing_need_no_folders(
+    tmp_path: Path, compiler: str, libraries: list[str]
+) -> None:
     """The header, the Fortran module and the library are found in a source tree and in a wheel, too."""
     if shutil.which(COMPILERS[compiler]) is None:
         pytest.skip(f"{compiler} is not installed")
     fortran = compiler == "gfortran"
-    source, libraries = (
-        ("tests/api/figure2.f90", ["-lhoming_fortran"]) if fortran else ("examples/phases.c", [])
-    )
+    source = "tests/api/figure2.f90" if fortran else "examples/phases.c"
     language = ["-x", "c++", "-fpermissive", "-w"] if compiler == "g++" else []
     use = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "LIBRARY_PATH": "", "CPATH": ""}
-    words = ["-O2", "-fopenmp", *libraries, "-lhoming", *language, TREE / source]
+    words = ["-O2", "-fopenmp", *libraries, *language, TREE / source]
     made = homing("cc", COMPILERS[compiler], *words, "-o", tmp_path / "program", **use)
     assert made.returncode == 0, made.stderr
-    libraries = subprocess.run(["ldd", tmp_path / "program"], capture_output=True, text=True).stdout
-    assert re.search(r"libhoming\.so\S* => /", libraries), libraries
+    loaded = subprocess.run(["ldd", tmp_path / "program"], capture_output=True, text=True).stdout
+    assert re.search(r"libhoming\.so\S* => /", loaded), loaded
     result = simulate(tmp_path, tmp_path / "program")
     assert result["status"] == 0, result["said"]
     assert result["processes"][0]["phases"], "the calls reached homing"
