@@ -19,14 +19,10 @@ for place in "$@"; do
         ;;
     described)
         $homing cc gcc -O2 -g -fopenmp "$here/slow.c" -o slow_cc
+        $homing run --on sf15k --mechanism observe -- ./slow_cc
+        $homing run --on sf15k -- ./slow_cc
         $homing cc gcc -O2 -g -fopenmp -DPARALLEL "$here/slow.c" -o fixed_cc
-        for program in slow_cc fixed_cc; do
-            $homing run --on sf15k --mechanism observe --summary none --json $program.json -- ./$program
-        done
-        $homing run --on sf15k --summary none --json homed.json -- ./slow_cc
-        for run in slow_cc fixed_cc homed; do
-            echo "$run: remote $(python3 -c "import json; print(round(100 * json.load(open('$run.json'))['counts']['run']['remote_fraction']))") %"
-        done
+        $homing run --on sf15k --mechanism observe -- ./fixed_cc
         ;;
     guest)
         gcc -O2 -g -fopenmp "$here/slow.c" -o slow
