@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from homing.record_rows import Area, Move, Placement, Refusal
+from homing.record_rows import ALL_AREAS, Area, Move, Placement, Refusal
 from homing.records import Record
 from homing.report.remote import Estimate, estimate
 from homing.report.waiting import stays
@@ -90,6 +90,16 @@ def account_of(record: Record, area: int) -> Account | None:
     return Account(guard.remote_ns * 1e-9, guard.move_ns * 1e-9, guard.permitted)
 
 
+def moved_by_others(before: Placement | None, after: Placement | None, moves: Iterable[Move]) -> int:
+    """Pages of an area that lie elsewhere than they were found and that none of its own batches (moves) can
+    have moved: the record does not say of which area those of next touch, phases and calls are."""
+    if before is None or after is None or before.sampled or after.sampled:
+        return 0
+    went = sum(max(0, one - other) for one, other in zip(before.pages, after.pages, strict=True))
+    gone = max(0, after.absent - before.absent)
+    return max(0, went - gone - sum(move.moved for move in moves))
+
+
 def why_left(
     record: Record,
     area: Area,
@@ -104,6 +114,11 @@ def why_left(
     """
     pages = last.present if last else area.bytes // record.page_bytes
     owners = record.ownerships.get(area.id)
+    others = moved_by_others(found, last, moves)
+    if owners is not None and others >= max(1.0, SMALL * pages) and _moved_since(record, owners.iteration):
+        sample = record.samples.get(area.id)
+        remote = estimate([sample] if sample is not None else [])
+        return Left("others") if remote is not None and remote.after.fraction >= SMALL else None
     if owners is not None:
         now = [move for move in moves if move.iteration == owners.iteration]
         away = owners.wanted - sum(move.moved for move in now)
@@ -157,6 +172,12 @@ def _placed_by_others(
     gone = sum(max(0, then - now) for then, now in zip(found.pages, last.pages, strict=True))
     given_back = max(0, found.present - last.present)
     return gone - given_back - sum(move.moved for move in moves) >= many
+
+
+def _moved_since(record: Record, iteration: int) -> bool:
+    """Did batches that are of no one area move pages in this iteration or after it?"""
+    batches = (move for move in record.moves if move.area == ALL_AREAS)
+    return any(move.moved and move.iteration >= iteration for move in batches)
 
 
 def _by_estimate(record: Record, area: Area, remote: Estimate, reason: str) -> Left:
@@ -259,6 +280,7 @@ def briefly(left: Left, record: Record) -> str:
         "home": _shared_at_home(record),
         "placed": "the program itself, or the kernel, has put pages elsewhere than homing left them",
         "unchanged": "pages were moved, and no less is remote than before",
+        "others": "moved otherwise than at iterations (next touch, phases, calls of the program, the kernel)",
     }[left.reason]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from homing.record_rows import ALL_AREAS
 from homing.records import parse_record
 from homing.report import summary as summary_module
 from homing.report.json import to_json
@@ -320,6 +321,26 @@ def test_where_nothing_is_remote_there_is_nothing_to_explain(capsys: pytest.Capt
     results = results_of(writer)
     assert "\nleft  " not in printed(results, capsys)
     assert to_json(results)["processes"][0]["areas"][0]["left"] is None
+
+
+@pytest.mark.parametrize("wanted", [0, 500])
+def test_pages_that_calls_of_the_program_moved(wanted: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Such batches are of no area: nothing is said of the owners that were known before."""
+    writer = one_area()
+    writer.row("ownership", **OWNERS | {"wanted": wanted})
+    writer.row("guard", **GUARD, remote_ns=2e6, permitted=1)
+    before = to_json(results_of(writer))["processes"][0]["areas"][0]["left"]["reason"]
+    assert before == ("late" if wanted else "believed")
+    writer.row("move", area=ALL_AREAS, iteration=9, wanted=750, moved=750)
+    writer.row("placement", area=0, when=3, iteration=20, pages=[250, 750])
+    words = "moved otherwise than at iterations (next touch, phases, calls of the program"
+    results = results_of(writer)
+    assert f"left       grid: {words}" in printed(results, capsys)
+    document = to_json(results)
+    jsonschema.validate(document, SCHEMA)
+    process = document["processes"][0]
+    assert (process["moved_pages"], process["areas"][0]["moved_pages"]) == (750, 0)
+    assert process["areas"][0]["left"]["reason"] == "others"
 
 
 def test_areas_of_one_reason_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
