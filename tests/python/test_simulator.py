@@ -378,6 +378,10 @@ def test_a_plain_program_gets_a_line_that_says_how(tmp_path: Path) -> None:
     ran = homing("run", "--on", FOUR, "--summary", "none", "--", "/bin/true")
     assert ran.returncode == 0
     assert "nothing was counted in true: build it with `homing cc`" in ran.stderr
+    ran = homing("run", "--on", FOUR, "--fail-if", "moved_pages > 1", "--", "/bin/true", HOMING="off")
+    assert ran.returncode == 2
+    assert ran.stderr.count("nothing was counted in true: HOMING=off is set") == 2
+    assert "build it" not in ran.stderr
     program = tmp_path / "plain"
     words = ["gcc", "-O2", "-fopenmp", PROGRAMS / "sweep.c", "-o", program]
     subprocess.run(words, check=True, capture_output=True)
