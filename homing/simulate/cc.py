@@ -175,7 +175,7 @@ def compile_with(name: str, arguments: Sequence[str]) -> int:
     if not inputs:
         return run([compiler, *words])
     refuse(words)
-    words += _calls(compiler, words, job)
+    words += _calls(compiler, kind, words, job)
     job = parse(words)
     if job.compiles and not os.environ.get(EXAM):
         from homing.simulate import check
@@ -186,11 +186,12 @@ def compile_with(name: str, arguments: Sequence[str]) -> int:
     return _llvm(compiler, kind, job)
 
 
-def _calls(compiler: str, words: Sequence[str], job: Job) -> list[str]:
+def _calls(compiler: str, kind: str, words: Sequence[str], job: Job) -> list[str]:
     """The folders of homing's header, Fortran module and library for a program that calls it, where they are
     not installed for all (a wheel, a source tree). They stand behind the user's own, which come first."""
     flags: list[str] = []
-    if job.compiles:
+    # flang knows no -idirafter, and the module and its library are gfortran's.
+    if job.compiles and kind != "flang":
         headers, module = find_headers(), find_fortran_module()
         flags += ["-idirafter", headers] if headers else []
         fortran = any(words[at].endswith(FORTRAN_SOURCES) for at in job.sources)
@@ -201,7 +202,7 @@ def _calls(compiler: str, words: Sequence[str], job: Job) -> list[str]:
         flags += [f"-L{folder}", f"-Wl,-rpath,{folder}"]
         # What `use homing` calls; what that calls stands behind it, for linkers that look forward only.
         module_there = os.path.isfile(os.path.join(folder, "libhoming_fortran.a"))
-        if libraries == {"homing"} and module_there and _is_fortran(compiler, job):
+        if kind == "gcc" and libraries == {"homing"} and module_there and _is_fortran(compiler, job):
             flags += ["-lhoming_fortran", "-lhoming"]
     return flags
 

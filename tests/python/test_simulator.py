@@ -483,6 +483,7 @@ def test_objects_and_shared_libraries(tmp_path: Path, compiler: str) -> None:
         ("gfortran", ["-lhoming"]),
         ("gfortran", ["-lhoming_fortran", "-lhoming"]),
         ("clang", ["-l", "homing"]),
+        ("flang", ["-lhoming"]),
     ],
 )
 def test_programs_that_call_homing_need_no_folders(
@@ -491,9 +492,11 @@ def test_programs_that_call_homing_need_no_folders(
     """The header, the Fortran module and the library are found in a source tree and in a wheel, too."""
     if shutil.which(COMPILERS[compiler]) is None:
         pytest.skip(f"{compiler} is not installed")
-    fortran = compiler == "gfortran"
+    fortran = compiler in ("gfortran", "flang")
     source = "tests/api/figure2.f90" if fortran else "examples/phases.c"
-    language = ["-x", "c++", "-fpermissive", "-w"] if compiler == "g++" else []
+    language: list[str | Path] = ["-x", "c++", "-fpermissive", "-w"] if compiler == "g++" else []
+    if compiler == "flang":  # the module that is built is gfortran's
+        language = [TREE / "fortran" / "homing.f90"]
     use = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "LIBRARY_PATH": "", "CPATH": ""}
     words = ["-O2", "-fopenmp", *libraries, *language, TREE / source]
     made = homing("cc", COMPILERS[compiler], *words, "-o", tmp_path / "program", **use)
