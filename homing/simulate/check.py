@@ -104,8 +104,8 @@ def relevant(arguments: Sequence[str]) -> list[str]:
         word = arguments[at]
         if word in ("--param", "-mllvm", "-Xclang", "-target", "--sysroot") and at + 1 < len(arguments):
             words += arguments[at : at + 2]
-        elif re.match(r"-(O|f|m|std=|march=|--param=|g\d?$)", word) and not _IRRELEVANT.match(word):
-            words.append(word)
+        elif word not in WITH_VALUE and re.match(r"-(O|f|m|std=|march=|--param=|g\d?$)", word):
+            words += [] if _IRRELEVANT.match(word) else [word]
         at += 2 if word in WITH_VALUE else 1
     return words
 

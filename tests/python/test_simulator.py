@@ -496,7 +496,7 @@ def test_programs_that_call_homing_need_no_folders(
     source = "tests/api/figure2.f90" if fortran else "examples/phases.c"
     language: list[str | Path] = ["-x", "c++", "-fpermissive", "-w"] if compiler == "g++" else []
     if compiler == "flang":  # the module that is built is gfortran's
-        language = [TREE / "fortran" / "homing.f90"]
+        language = ["-module-dir", tmp_path, TREE / "fortran" / "homing.f90"]
     use = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "LIBRARY_PATH": "", "CPATH": ""}
     words = ["-O2", "-fopenmp", *libraries, *language, TREE / source]
     made = homing("cc", COMPILERS[compiler], *words, "-o", tmp_path / "program", **use)
