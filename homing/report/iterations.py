@@ -42,8 +42,8 @@ _MOST_LINES = 400
 @dataclass(frozen=True)
 class Iterations:
     """shared: names by which iterations need each other, or of which each thread would need its own; empty:
-    none was found. private: variables of inner
-    loops that are declared outside, of which each thread needs its own."""
+    none was found. private: variables of inner loops that are declared outside, of which each thread needs
+    its own."""
 
     shared: tuple[str, ...] = ()
     private: tuple[str, ...] = ()

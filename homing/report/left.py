@@ -90,16 +90,6 @@ def account_of(record: Record, area: int) -> Account | None:
     return Account(guard.remote_ns * 1e-9, guard.move_ns * 1e-9, guard.permitted)
 
 
-def moved_by_others(before: Placement | None, after: Placement | None, moves: Iterable[Move]) -> int:
-    """Pages of an area that lie elsewhere than they were found and that none of its own batches (moves) can
-    have moved: the record does not say of which area those of next touch, phases and calls are."""
-    if before is None or after is None or before.sampled or after.sampled:
-        return 0
-    went = sum(max(0, one - other) for one, other in zip(before.pages, after.pages, strict=True))
-    gone = max(0, after.absent - before.absent)
-    return max(0, went - gone - sum(move.moved for move in moves))
-
-
 def why_left(
     record: Record,
     area: Area,
@@ -114,18 +104,16 @@ def why_left(
     """
     pages = last.present if last else area.bytes // record.page_bytes
     owners = record.ownerships.get(area.id)
-    others = moved_by_others(found, last, moves)
-    if owners is not None and others >= max(1.0, SMALL * pages) and _moved_since(record, owners.iteration):
-        sample = record.samples.get(area.id)
-        remote = estimate([sample] if sample is not None else [])
-        return Left("others") if remote is not None and remote.after.fraction >= SMALL else None
+    remote = _remote(record, area)
+    if owners is not None and found is not None and last is not None and not (found.sampled or last.sampled):
+        others = _moved_otherwise(found, last, moves)
+        if others >= max(1.0, SMALL * pages) and _moved_since(record, owners.iteration):
+            return Left("others") if remote is not None and remote.after.fraction >= SMALL else None
     if owners is not None:
         now = [move for move in moves if move.iteration == owners.iteration]
         away = owners.wanted - sum(move.moved for move in now)
         if away >= max(1.0, SMALL * pages):
             return _not_moved(record, area, away, bool(now), refusals)
-    sample = record.samples.get(area.id)
-    remote = estimate([sample] if sample is not None else [])
     if remote is None or remote.after.fraction < SMALL:
         return None
     if owners is not None and owners.cold:
@@ -169,15 +157,27 @@ def _placed_by_others(
     later = sum(move.moved for move in moves if move.iteration > owners.iteration and move.time < last.time)
     if later >= many and not record.phases:
         return True
+    return _moved_otherwise(found, last, moves) >= many
+
+
+def _moved_otherwise(found: Placement, last: Placement, moves: Iterable[Move]) -> int:
+    """Pages of an area that lie elsewhere than they were found, beside those that it gave back and those that
+    its own batches (moves) can have moved; below 0: these have moved some more than once."""
     gone = sum(max(0, then - now) for then, now in zip(found.pages, last.pages, strict=True))
     given_back = max(0, found.present - last.present)
-    return gone - given_back - sum(move.moved for move in moves) >= many
+    return gone - given_back - sum(move.moved for move in moves)
 
 
 def _moved_since(record: Record, iteration: int) -> bool:
     """Did batches that are of no one area move pages in this iteration or after it?"""
     batches = (move for move in record.moves if move.area == ALL_AREAS)
     return any(move.moved and move.iteration >= iteration for move in batches)
+
+
+def _remote(record: Record, area: Area) -> Estimate | None:
+    """The estimate of the area's remote share; None where nothing was sampled."""
+    sample = record.samples.get(area.id)
+    return estimate([sample] if sample is not None else [])
 
 
 def _by_estimate(record: Record, area: Area, remote: Estimate, reason: str) -> Left:
@@ -216,8 +216,7 @@ def _not_paid(record: Record, area: Area, owners: Ownership, away: int, account:
         return Left("free", away, account)
     if owners.kind == "shared":
         return Left("shared")
-    sample = record.samples.get(area.id)
-    remote = estimate([sample] if sample is not None else [])
+    remote = _remote(record, area)
     if remote is not None and (found := _by_estimate(record, area, remote, "")).reason:
         return found
     return Left("cost", away, account)
