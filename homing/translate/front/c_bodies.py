@@ -55,20 +55,18 @@ class Body:
         inside = list(self.block.walk_preorder())
         self.variables = [one for one in inside if one.kind is CursorKind.VAR_DECL]
         own = {one.hash for one in (*self.parameters, *self.variables)}
-        self.free = {
-            one.spelling.rpartition(" ")[2]
+        others = [
+            one
             for one in inside
             if one.kind in (CursorKind.DECL_REF_EXPR, CursorKind.TYPE_REF)
             and (one.referenced is None or one.referenced.hash not in own)
-        }
+        ]
+        self.free = {one.spelling.rpartition(" ")[2] for one in others}
         #: Of these, variables.
         self.shared = {
             one.spelling
-            for one in inside
-            if one.kind is CursorKind.DECL_REF_EXPR
-            and one.referenced is not None
-            and one.referenced.kind is CursorKind.VAR_DECL
-            and one.referenced.hash not in own
+            for one in others
+            if one.referenced is not None and one.referenced.kind is CursorKind.VAR_DECL
         }
         self.changed = {one.hash for one in changed_variables(inside)}
         self.result = function.result_type
