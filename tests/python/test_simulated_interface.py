@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.python.hwloc_files import beside_hbm, write
-from tests.python.test_simulator import FOUR, TREE, build, simulate
+from tests.python.test_simulator import COMPILERS, FOUR, TREE, build, homing, simulate
 
 __all__ = ["build"]
 
@@ -112,3 +114,47 @@ def test_fortran_queues_on_a_described_machine(tmp_path: Path, build: Callable[.
 def test_tasks_from_queues_run_where_their_data_are(tmp_path: Path, build: Callable[..., Path]) -> None:
     run = simulate(tmp_path, build("../../examples/tasks.c", "gcc", *LINK), flags=OBSERVE)
     assert (run["output"], run["status"]) == ("sum 5000000\n", 0), run["said"]
+
+
+@pytest.mark.parametrize(
+    ("compiler", "libraries"),
+    [
+        ("gcc", ["-lhoming"]),
+        ("g++", ["-lhoming"]),
+        ("gfortran", ["-lhoming"]),
+        ("gfortran", ["-lhoming_fortran", "-lhoming"]),
+        ("clang", ["-l", "homing"]),
+        ("flang", ["-lhoming"]),
+    ],
+)
+def test_programs_that_call_homing_need_no_folders(
+    tmp_path: Path, compiler: str, libraries: list[str]
+) -> None:
+    """The header, the Fortran module and the library are found in a source tree and in a wheel, too."""
+    if shutil.which(COMPILERS[compiler]) is None:
+        pytest.skip(f"{compiler} is not installed")
+    fortran = compiler in ("gfortran", "flang")
+    source = "tests/api/figure2.f90" if fortran else "examples/phases.c"
+    language: list[str | Path] = ["-x", "c++", "-fpermissive", "-w"] if compiler == "g++" else []
+    if compiler == "flang":  # the module that is built is gfortran's
+        language = ["-module-dir", tmp_path, TREE / "fortran" / "homing.f90"]
+    use = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "LIBRARY_PATH": "", "CPATH": ""}
+    words = ["-O2", "-fopenmp", *libraries, *language, TREE / source]
+    made = homing("cc", COMPILERS[compiler], *words, "-o", tmp_path / "program", **use)
+    assert made.returncode == 0, made.stderr
+    loaded = subprocess.run(["ldd", tmp_path / "program"], capture_output=True, text=True).stdout
+    assert re.search(r"libhoming\.so\S* => /", loaded), loaded
+    result = simulate(tmp_path, tmp_path / "program")
+    assert result["status"] == 0, result["said"]
+    assert result["processes"][0]["phases"], "the calls reached homing"
+
+
+def test_calls_take_memory_that_begins_and_ends_within_pages_of_the_machine(
+    tmp_path: Path, build: Callable[..., Path]
+) -> None:
+    program = build("between_holes.c", "gcc", "-lhoming")
+    result = simulate(tmp_path, program, flags=("--page-size", "64KiB"))
+    assert result["status"] == 0, result["said"]
+    taken, refused = result["output"].splitlines()
+    assert taken.split() == ["0", "0", "0", "0", "1"]
+    assert len(set(refused.split())) == 1 and "0" not in refused.split()
