@@ -26,7 +26,7 @@ _SET_C = pattern(_NAME + r"\s*((?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\
 _ELEMENT_C = pattern(r"([A-Za-z_][\w.]*(?:->\w+)*)\s*((?:\[[^][]*(?:\[[^][]*\][^][]*)*\]\s*)+)")
 _SETS = pattern(r"\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\s*(?:\+\+|--)")
 _FOR = pattern(r"\bfor\s*\(")
-#: A declaration: its type, and the variables behind it.
+#: A declaration: its type, and the variables that follow the type.
 _DECLARED = pattern(
     r"(?:^|[;{}(])\s*(?!(?:return|else|goto|case|throw|delete|new|static)\b)(?:[A-Za-z_][\w:]*(?:\s*<[^;{}()]*>)?[\s*&]+)+"
     r"(?=[A-Za-z_]\w*\s*[=,;\[({:])([^;{}]*)"

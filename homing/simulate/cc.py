@@ -200,7 +200,7 @@ def _calls(compiler: str, kind: str, words: Sequence[str], job: Job) -> list[str
     if job.links and libraries:
         folder = os.path.dirname(find_library())
         flags += [f"-L{folder}", f"-Wl,-rpath,{folder}"]
-        # What `use homing` calls; what that calls stands behind it, for linkers that look forward only.
+        # What `use homing` calls comes first, what that calls after it: some linkers only look forward.
         module_there = os.path.isfile(os.path.join(folder, "libhoming_fortran.a"))
         if kind == "gcc" and libraries == {"homing"} and module_there and _is_fortran(compiler, job):
             flags += ["-lhoming_fortran", "-lhoming"]
