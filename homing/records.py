@@ -8,6 +8,7 @@ as "?".
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import replace
 
 from homing.arrays import NDArray, np
 from homing.late import re
@@ -116,9 +117,10 @@ class Record(MemoryRecord):
 
     @cached_property
     def iterations(self) -> list[Iteration]:
-        """Outer iterations, in the order in which they were written."""
+        """Outer iterations, in the order in which they were written. Where the program tells its iterations,
+        what homing had found before the first call were loops within it: guesses."""
         columns = ("number", "time", "seconds", "regions", "state", "basis", "references", "moved")
-        return [
+        rows = [
             Iteration(
                 row["number"],
                 finite(row["time"]),
@@ -132,6 +134,8 @@ class Record(MemoryRecord):
             )
             for row in self.dicts("iteration", *columns)
         ]
+        first_call = next((one.number for one in rows if one.basis == "call"), 0)
+        return [replace(one, basis="guess") if one.number < first_call else one for one in rows]
 
     @cached_property
     def _numbers(self) -> tuple[list[int], list[int], int]:

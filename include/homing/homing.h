@@ -92,7 +92,7 @@ typedef struct homing_statistics_data {
     size_t struct_bytes;
     int active;           /* 1: at work; 0: waiting for the first region; -1: stepped aside */
     int nodes;            /* nodes that can hold pages; told before the first region, too */
-    uint64_t iterations;  /* since the first region */
+    uint64_t iterations;  /* that have ended; calls of homing_iteration(), once there was one */
     uint64_t settled_at;  /* iteration at which placement was stable; 0: not yet */
     uint64_t pages_moved; /* verified by a second query; those that homing_place_* moved, too */
     uint64_t pages_refused;

@@ -254,7 +254,11 @@ void Engine::iteration_called() noexcept {
 
 void Engine::called_boundary() {
     call_waits_ = false;
-    called_ = true;
+    if (!std::exchange(called_, true)) {
+        // The program tells its iterations. What was found before were loops within its first one.
+        statistics_.iterations = 0;
+        statistics_.settled_at = 0;
+    }
     resting_ = false;
     iteration_boundary(Basis::call);
 }

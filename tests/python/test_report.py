@@ -339,6 +339,22 @@ def test_guesses_without_a_row_are_counted_too(capsys: pytest.CaptureFixture[str
     assert [move["iteration"] for move in process["moves"]] == [0, 5, 34, 36]
 
 
+def test_iterations_that_were_found_before_the_first_call_are_parts_of_one() -> None:
+    """Of a program that tells its iterations homing had found the loop over its arrays first."""
+    writer = RecordWriter()
+    writer.row("node", index=0, position=0, cpus=1, target=1)
+    writer.row("progress", iterations=3)
+    for number, basis in ((0, 6), (1, 1), (8, 5), (9, 5)):
+        writer.row("iteration", number=number, state=2, basis=basis, regions=3)
+    writer.row("move", area=1, iteration=9, wanted=2, moved=2)
+    writer.row("end", iterations=11)
+    (process,) = to_json(results_of(writer))["processes"]
+    assert process["iterations"]["count"] == 3
+    rows = [(row["number"], row["basis"]) for row in process["iterations"]["rows"]]
+    assert rows == [(0, "guess"), (0, "guess"), (0, "call"), (1, "call")]
+    assert process["moves"][0]["iteration"] == 1
+
+
 @pytest.mark.parametrize(
     ("regions", "words"),
     [((8,), "regions that repeat"), ((9, 2), "regions that repeat"), ((9, 2, 2), "2 reg")],
