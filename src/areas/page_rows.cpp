@@ -69,7 +69,7 @@ void record_page_map(const WatchedArea& area, std::span<const std::uint64_t> gra
 
 } // namespace
 
-void record_pages_by_node(WatchedArea& area, Mover& mover, int nodes, LookedAt at, std::uint64_t most) {
+bool record_pages_by_node(WatchedArea& area, Mover& mover, int nodes, LookedAt at, std::uint64_t most) {
     // Evenly spread over what exists.
     const PageSet& there = area.there();
     const std::uint64_t count = area.seen ? std::min(there.size(), most) : 0;
@@ -95,7 +95,8 @@ void record_pages_by_node(WatchedArea& area, Mover& mover, int nodes, LookedAt a
     };
     // What is not there was looked at, too.
     const std::uint64_t elsewhere = area.base_pages() - (count > 0 ? looked_at : 0);
-    if (at.when == 1 && absent == count) return; // not populated yet: nothing was found
+    if (at.when == 1 && absent == count) return true; // not populated yet: nothing was found
+    if (at.when == 3 && 2 * absent > count) return false;
     area.found_granules = there.size();
     if (at.when != 2) record_page_map(area, granules, homes, at.when);
     for (std::size_t first = 0; first < held.size(); first += 8) {
@@ -111,6 +112,7 @@ void record_pages_by_node(WatchedArea& area, Mover& mover, int nodes, LookedAt a
         row.absent = pages(absent) + elsewhere;
         record::append(row);
     }
+    return true;
 }
 
 void record_references(const WatchedArea& area, int node_count, std::uint32_t iteration) {

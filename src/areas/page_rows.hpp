@@ -14,8 +14,9 @@ struct LookedAt {
     std::uint32_t when, iteration;
 };
 
-/// Records on which of so many nodes an area's pages lie, as `most` of them at the most show.
-void record_pages_by_node(WatchedArea& area, Mover& mover, int nodes, LookedAt at, std::uint64_t most);
+/// Records on which of so many nodes an area's pages lie, as `most` of them at the most show. False, and no
+/// row: at the end most of them have been given back, and the others do not tell where they lay.
+bool record_pages_by_node(WatchedArea& area, Mover& mover, int nodes, LookedAt at, std::uint64_t most);
 
 /// Records where the fresh references went (references rows), whose homes are known.
 void record_references(const WatchedArea& area, int nodes, std::uint32_t iteration);

@@ -286,7 +286,11 @@ std::vector<LeftOut> WatchList::left_out() {
 
 void WatchList::record_ends() {
     for (const auto& area : parked_)
-        if (!std::exchange(area->end_recorded, true)) rows_.ends(*area, area->parked_since);
+        record_end(*area, area->parked_since);
+}
+
+void WatchList::record_end(WatchedArea& area, double now) {
+    if (!std::exchange(area.end_recorded, true)) rows_.ends(area, now);
 }
 
 /// What has gone may come back.

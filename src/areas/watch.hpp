@@ -48,6 +48,8 @@ class WatchList {
     bool leave_room_for_stacks() noexcept;
     /// At the end of the process: of areas that did not come back the record says when they ended.
     void record_ends();
+    /// The same of one that is still an area, but has given back what it told of.
+    void record_end(WatchedArea& area, double now);
     /// The program does something else: all areas are to be asked, whatever they seem to be.
     void doubt_all() noexcept {
         for (const auto& area : areas_)

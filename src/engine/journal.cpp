@@ -124,7 +124,7 @@ void Engine::record_moves(std::uint32_t area, std::uint64_t wanted, const Moves&
 
 void Engine::record_estimates(bool all) {
     for (const auto& area : watch_.areas())
-        if (all ? !area->remote_share.empty() : area->remote_share.has_news())
+        if (!area->end_recorded && (all ? !area->remote_share.empty() : area->remote_share.has_news()))
             record_estimate(*area, mover_, iteration_, samples_accesses(), traffic(*area));
 }
 
@@ -134,7 +134,8 @@ void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
         when == 2 ? sample_on_the_way
                   : std::clamp(placement_samples / std::max<std::size_t>(1, watch_.areas().size()),
                                least_placement_sample, placement_sample);
-    record_pages_by_node(area, mover_, nodes_.count(), {when, iteration_}, most);
+    if (!record_pages_by_node(area, mover_, nodes_.count(), {when, iteration_}, most))
+        watch_.record_end(area, record::now()); // the allocator's memory, whose blocks the program has freed
 }
 
 /// Allocates nothing.

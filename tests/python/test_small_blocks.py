@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.record_rows import Area
+from homing.record_rows import AT_END, FOUND, Area
 from homing.records import Record
 from tests.programs.build import build
 from tests.python.conftest import compile_c
@@ -56,6 +56,45 @@ def test_rows_are_watched_in_any_allocators_memory(allocator: str, tmp_path: Pat
     assert sum(area.bytes for area in arenas) > 0.9 * ROWS, arenas
     seen = sum(row.total for row in record.references if row.area in {area.id for area in arenas})
     assert seen > 0, did(record)
+
+
+@pytest.mark.parametrize("frees", [False, True])
+def test_memory_whose_rows_are_freed_at_the_end_is_told_of_as_it_lay_before(
+    frees: bool, tmp_path: Path
+) -> None:
+    """A std::vector<std::vector<double>> of main(): what is left of the heap tells nothing of its pages."""
+    program = compile_c(
+        tmp_path / "freed",
+        """
+        #include <malloc.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        enum { ROWS = 1200, N = 640, STEPS = 60 };
+        int main(int argc, char** argv) {
+            (void)argv;
+            double* rows[ROWS];
+            for (int i = 0; i < ROWS; ++i) {
+                rows[i] = malloc(N * sizeof(double));
+                for (int j = 0; j < N; ++j) rows[i][j] = 1;
+            }
+            for (int step = 0; step < STEPS; ++step) {
+        #pragma omp parallel for
+                for (int i = 0; i < ROWS; ++i)
+                    for (int j = 0; j < N; ++j) rows[i][j] += 1;
+            }
+            printf("%g\\n", rows[ROWS - 1][0]);
+            for (int i = ROWS - 1; i >= 0 && argc > 1; --i) free(rows[i]);
+            malloc_trim(0); // as free() does where they are the heap's end
+        }
+        """,
+        "-fopenmp",
+    )
+    record = watch([program, *(["free"] if frees else [])], tmp_path)
+    (arena,) = of_kind(record, "arena")
+    pages = {one.when: one.present for one in record.placements if one.area == arena.id}
+    assert pages[FOUND] > 1000
+    assert (AT_END in pages) != frees, pages
+    assert (arena.id in record.area_ends) == frees
 
 
 @pytest.mark.parametrize(
