@@ -23,7 +23,6 @@ from homing.translate.plan.kept import addresses_kept
 from homing.translate.plan.model import ArrayPlan, Plan, Step, UpmPlan
 from homing.translate.positions import Problem, TranslationError
 from homing.translate.program.common_modules import made_in
-from homing.translate.program.externs import externs
 from homing.translate.program.header_functions import declare_anew
 from homing.translate.program.shared import Shared, shared
 from homing.translate.program.static_functions import tell_apart
@@ -227,7 +226,7 @@ def _distributed(
 ) -> tuple[list[Problem], list[Step]]:
     """Writes the arrays and what is done with them, under pages, spmd or mpi. What stands in the way, and
     what is planned; `regions`: what was planned of regions that were joined."""
-    problems = [*distributions.problems, *externs(units, distributions), *class_code(units, distributions)]
+    problems = [*distributions.problems, *class_code(units, distributions)]
     steps: list[Step] = []
     if target != "pages":
         problems += memory_unseen(units, distributions)

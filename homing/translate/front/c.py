@@ -313,7 +313,9 @@ class _Builder(CStatements):
 
     def is_array(self, name: str) -> bool:
         known = self.routine.lookup(name)
-        return known is not None and bool(known[1].bounds) and known[1].storage not in ("pointer", "dummy")
+        if known is None:
+            return name in self.routines[0].included
+        return bool(known[1].bounds) and known[1].storage not in ("pointer", "dummy")
 
 
 def used_there(scope: Routine, function: Cursor) -> None:

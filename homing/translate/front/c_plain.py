@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from clang.cindex import Cursor, CursorKind, Diagnostic, TranslationUnit, Type, TypeKind
+from clang.cindex import Cursor, CursorKind, Diagnostic, StorageClass, TranslationUnit, Type, TypeKind
 
 from homing.translate.code_text import Edit, edited
 from homing.translate.front.c_called import CalledFunctions
@@ -52,7 +52,7 @@ def check_plain(
         *accesses(source, everything, places, _named(source.text)),
     ]
     declared = _declared(everything, source.path)
-    rows = [*_rows(source, declared, places), *_sizes(source, declared, places)]
+    rows = [*_rows(source, declared, places), *_sizes(source, everything, declared, places)]
     made = edited(source.text, [*rows, *pragmas])
     if rows and made is not None and _types(parse(made), source.path) != _types(unit, source.path):
         made = edited(source.text, pragmas)  # declarations that are not understood stay
@@ -234,9 +234,19 @@ def _spaced(words: list[str]) -> Iterator[str]:
         before = word
 
 
-def _sizes(source: SourceFile, declared: Iterable[Cursor], places: Places) -> Iterator[Edit]:
-    """`sizeof a`, `sizeof *a`, `memset(&a, ...)` of arrays that directives name, which become pointers."""
-    named = _named(source.text)
+def _sizes(
+    source: SourceFile, everything: Iterable[Cursor], declared: Iterable[Cursor], places: Places
+) -> Iterator[Edit]:
+    """`sizeof a`, `sizeof *a`, `memset(&a, ...)` of arrays that directives name, here or in another file that
+    defines them: they become pointers."""
+    named = _named(source.text) | {
+        one.spelling
+        for one in everything
+        if one.kind is CursorKind.VAR_DECL
+        and one.storage_class is StorageClass.EXTERN
+        and one.type.get_canonical().kind is TypeKind.CONSTANTARRAY
+        and not one.location.is_in_system_header
+    }
     functions = [one for one in declared if named and one.kind is CursorKind.FUNCTION_DECL]
     for cursor in (inner for one in functions for inner in one.walk_preorder()):
         if cursor.kind is CursorKind.CALL_EXPR:

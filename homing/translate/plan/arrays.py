@@ -11,6 +11,7 @@ from functools import partial
 from homing.translate.affine import affine, shifted
 from homing.translate.directives import model as d
 from homing.translate.front.resolve import number
+from homing.translate.plan import lent
 from homing.translate.plan.accessibility import declared_in, used_first
 from homing.translate.plan.alignment import aligned
 from homing.translate.plan.allocation import allocated_otherwise
@@ -83,6 +84,8 @@ class Distributions:
                 self.arrays[id(routine)] = {}
                 if not routine.module:
                     self.routines.setdefault(routine.name, routine)
+        if not in_place:
+            lent.declare(units)
         named = generics(units, self.routines)
         #: Generic names with one procedure behind them.
         self.behind = {name: found[0] for name, found in named.items() if len(found) == 1}
@@ -97,6 +100,8 @@ class Distributions:
             self._declare(routine)
         self.problems += undeclared(units, self.modules)
         self.problems += unset(units, self.of)
+        self.lent = lent.Lent(units if not in_place else (), self.arrays)
+        self.problems += self.lent.problems
         self.passing.visible()
         if not in_place:
             find_swaps(units, self.of)

@@ -156,9 +156,14 @@ class CDeclarations(CLayouts):
             self._put(routine.head_end, lines, self._like(), first=True)
         elif routine.module and own and not self._main_of(self.source):
             self._register()
+        elif routine.module:
+            pass  # what calls its functions has begun
         elif own != list(self.arrays.values()) and not self.inside and not self._main_of(None):
             # What calls it may not have begun what the arrays need.
             self._put(routine.head_end, ["homing_start();"], self._like(), first=True)
+        for array in self.arrays.values() if routine.module else ():
+            if array.routine is not routine:
+                self._of_another_file(array)
         if not own:
             return
         dummies = [array for array in own if array.dummy]
@@ -182,8 +187,7 @@ class CDeclarations(CLayouts):
             at = self.source.next_line(max(map(self._place, real)))
             early = self._first_user()
             at = at if early is None else min(at, self.source.line_start(early))
-            lines = [f"static homing_layout *{self.layout(array)};" for array in real]
-            self._put(at, lines, 0, first=True)
+            self._put(at, [self._layout_of_file(array) for array in real], 0, first=True)
         else:
             for place in sorted({self._place(array) for array in real}):
                 here = [array for array in real if self._place(array) == place]
@@ -206,6 +210,8 @@ class CDeclarations(CLayouts):
         scope = self.routine.parent or self.routine
         lines = []
         for array in self.distributions.of(scope).values():
+            if array.routine is not scope:
+                continue  # another file makes it
             around = scope.namespaces.get(array.name)
             if around:  # whose names may not be open here
                 lines.append(f"{around}::hm_make_{array.name}();")
@@ -219,6 +225,38 @@ class CDeclarations(CLayouts):
         lines += ["__attribute__((constructor)) static void hm_before_main(void) {"]
         lines += ["homing_at_start(hm_make_arrays);", "}"]
         self._put(len(self.source.text), lines, 0)
+
+    def _layout_of_file(self, array: Array) -> str:
+        """The declaration of an array's layout; files that use the array find it by its name."""
+        static = "" if array in self.distributions.lent else "static "
+        return f"{static}homing_layout *{self.layout(array)};"
+
+    def _of_another_file(self, array: Array) -> None:
+        """What this file has to know of an array that another one makes (plan/lent.py)."""
+        name, first = array.name, None
+        lines = [f"extern homing_layout *{self.layout(array)};"]
+        if self.routine.declarations.get(name, array.declaration) is not array.declaration:
+            declared = [self.routine.declarations[name], *self.routine.again.get(name, ())]
+            first = min(one.statement_begin for one in declared)
+            for one in declared:
+                self._to_pointer(one)
+        else:
+            lines.append(f"extern __typeof__(*{name}) *hm_{name};")
+            first = self._first_user_of(array)
+        if first is None or self._is_member(array, first):
+            return
+        self.edits.insert_lines(
+            self.source.line_start(first), [*lines, f"#define {name} hm_{name}"], first=True
+        )
+
+    def _is_member(self, array: Array, at: int) -> bool:
+        """Has a member the array's name, which cannot be another one by a macro then?"""
+        member = re.search(rf"(?:\.|->)\s*{array.name}\b", self.source.text)
+        if member is not None:
+            who = "a header" if array.name in self.routine.included else "another file"
+            reason = f"{who} declares the distributed '{array.name}', and a member has its name: rename one"
+            self.problems.append((at, at + 1, reason))
+        return member is not None
 
     def _in_namespace(self, array: Array) -> None:
         """C++: in the array's namespace, what main calls to make it; the layout is known to all behind."""
@@ -239,7 +277,7 @@ class CDeclarations(CLayouts):
             made = found or made
         behind = self.source.next_line(end)
         known = cxx_namespaces.known_from(self.routine, end)
-        layout = [f"static homing_layout *{self.layout(array)};"]
+        layout = [self._layout_of_file(array)]
         if known is None:
             self._put(behind, [*layout, *made], 0)
             return
@@ -312,7 +350,7 @@ class CDeclarations(CLayouts):
             return
         for one in (declaration, *self.routine.again.get(array.name, ())):
             self._to_pointer(one)
-        if array.name in self.routine.included:
+        if array.name in self.routine.included or array in self.distributions.lent:
             self._renamed(array)
 
     def _nowhere(self, declaration: Declaration) -> str:
@@ -354,13 +392,10 @@ class CDeclarations(CLayouts):
         return [one for unit in units for one in unit.routines if one.parent is self.routine]
 
     def _renamed(self, array: Array) -> None:
-        """A header declares the array, and stays as it is: behind it the name is another one by a macro. What
-        uses the header's is not found when it is linked."""
+        """A header declares the array, and stays as it is, or another file does: behind that the name is
+        another one by a macro. What uses the header's is not found when it is linked."""
         name, declared = array.name, [array.declaration, *self.routine.again.get(array.name, ())]
-        member = re.search(rf"(?:\.|->)\s*{name}\b", self.source.text)
-        if member is not None:
-            reason = f"a header declares the distributed '{name}', and a member has its name: rename one"
-            self.problems.append((array.declaration.begin, array.declaration.end, reason))
+        if self._is_member(array, array.declaration.begin):
             return
         first = min(one.statement_begin for one in declared)
         lines = [f"#define {name} hm_{name}"]
