@@ -11,6 +11,7 @@ import typer
 
 from homing.errors import UserError
 from homing.progress import Line
+from homing.sizes import LEAST_CACHE, show_size, size
 
 if TYPE_CHECKING:
     from homing.lab.options import LabOptions
@@ -95,16 +96,25 @@ def lab_options(given: dict[str, Any], line: Line | None, writable: list[str]) -
 
 
 def _mebibytes(text: str) -> int:
-    """512, 512M, 512MiB, 2G, 2GiB, 1TiB: MiB where no unit is given."""
-    found = re.fullmatch(r"([0-9]{1,9})\s*(?:([MGT])(?:i?B)?)?", text, re.IGNORECASE | re.ASCII)
-    if not found:
+    """MiB of a size, without loss."""
+    try:
+        mebibytes, rest = divmod(size(text), 1 << 20)
+    except ValueError:
+        mebibytes, rest = 0, 0
+    if mebibytes == 0 or rest:
         raise UserError(f"--memory-per-node {text}: must be a size of 128MiB or more, such as 512MiB or 2GiB")
-    return int(found[1]) << 10 * "MGT".index((found[2] or "M").upper())
+    return mebibytes
 
 
 def _cache(text: str) -> tuple[int, int]:
-    """(KiB, ways) of SIZE:WAYS; a bare number is KiB."""
-    found = re.fullmatch(r"([0-9]{1,9})(K|KiB|M|MiB)?:([0-9]{1,9})", text, re.IGNORECASE | re.ASCII)
-    if not found:
-        raise UserError(f"--cache {text}: must be SIZE:WAYS, such as 1MiB:16")
-    return int(found[1]) * (1024 if (found[2] or "K").upper().startswith("M") else 1), int(found[3])
+    """(KiB, ways) of SIZE:WAYS."""
+    found = re.fullmatch(r"([^:]+):([0-9]{1,9})", text, re.ASCII)
+    try:
+        kib, rest = divmod(size(found[1]), 1 << 10) if found else (0, 0)
+    except ValueError:
+        kib = rest = 0
+    if found is None or kib < LEAST_CACHE >> 10 or rest:
+        raise UserError(
+            f"--cache {text}: must be SIZE:WAYS of {show_size(LEAST_CACHE)} or more, such as 1MiB:16"
+        )
+    return kib, int(found[2])

@@ -11,9 +11,10 @@ from typing import Any
 
 from homing.errors import UserError
 from homing.record_format import printable
-from homing.simulate.machines import Cache, Machine, size
+from homing.simulate.machines import Cache, Machine
 from homing.simulate.places import Placement
 from homing.simulate.time_model import Calibration
+from homing.sizes import size
 
 #: Accesses that a thread has before the next one's turn, unless the user says otherwise.
 TURN = 1000

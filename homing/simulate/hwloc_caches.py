@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from homing.simulate.hwloc_file import Element, cpuset, members
-from homing.simulate.machines import LEAST_LINE, LEAST_PAGE, Cache, is_power_of_two, show_size
+from homing.simulate.machines import LEAST_LINE, LEAST_PAGE, Cache, is_power_of_two
+from homing.sizes import show_size
 
 #: What is taken where the file tells nothing.
 _PRIVATE = Cache(1 << 20, 16)

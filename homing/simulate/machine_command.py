@@ -14,7 +14,8 @@ from rich.text import Text
 
 from homing.report.lines import terminal_width
 from homing.simulate import machines
-from homing.simulate.machines import Cache, Machine, show_size
+from homing.simulate.machines import Cache, Machine
+from homing.sizes import show_size
 
 
 def command(

@@ -15,7 +15,8 @@ from typing import Any
 from homing.errors import UserError
 from homing.files import MOST_DESCRIPTION, read_text
 from homing.installation import PACKAGE, find_data
-from homing.integers import decimal, within
+from homing.integers import within
+from homing.sizes import LEAST_CACHE, show_size, size
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,8 +27,6 @@ MOST_NODES = 64
 LEAST_PAGE, MOST_PAGE = 4 << 10, 2 << 20
 LEAST_LINE = 64
 _MOST_CACHE, _MOST_WAYS = 1 << 40, 4096
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -104,16 +103,6 @@ class Machine:
         if self.shared and self.caches:
             return self.caches
         return tuple(cpus[at : at + width] for cpus in self.node_cpus for at in range(0, len(cpus), width))
-
-
-def size(text: str | int) -> int:
-    """Bytes of 4096, "64KiB", "8M"; ValueError where it is no size."""
-    if isinstance(text, int) and not isinstance(text, bool):
-        return text
-    found = re.fullmatch(r"\s*([0-9]{1,18})\s*([KMGT]?)(?:iB|B)?\s*", str(text), re.IGNORECASE | re.ASCII)
-    if not found:
-        raise ValueError(f"{text!r} is no size such as 64KiB")
-    return int(found[1]) * _UNITS[found[2].upper()]
 
 
 def is_power_of_two(value: int) -> bool:
@@ -375,25 +364,17 @@ def _user_size(flag: str, text: str) -> int:
 
 
 def _user_cache(flag: str, text: str, line: int, cpus: int) -> Cache:
-    """SIZE:WAYS; a bare number is KiB, as for the lab's counter."""
+    """SIZE:WAYS"""
     found = re.fullmatch(r"([^:]+):([0-9]+)", text)
     if not found:
         raise UserError(f"{flag} {text}: must be SIZE:WAYS, such as 8MiB:2")
-    kib = decimal(found[1])
-    bytes_ = kib << 10 if kib is not None else _user_size(flag, found[1])
+    bytes_ = _user_size(flag, found[1])
     ways = within(found[2], _MOST_WAYS)
-    if not line <= bytes_ <= _MOST_CACHE or not 1 <= ways <= _MOST_WAYS:
-        problem = f"must be from {show_size(line)} to {show_size(_MOST_CACHE)}, in 1 to {_MOST_WAYS} ways"
+    least = max(line, LEAST_CACHE)
+    if not least <= bytes_ <= _MOST_CACHE or not 1 <= ways <= _MOST_WAYS:
+        problem = f"must be from {show_size(least)} to {show_size(_MOST_CACHE)}, in 1 to {_MOST_WAYS} ways"
     else:
         problem = cache_problem(bytes_, ways, line)
     if problem:
         raise UserError(f"{flag} {text}: {problem}")
     return Cache(bytes_, ways, cpus)
-
-
-def show_size(value: int) -> str:
-    """Bytes without loss: 8MiB, 1280KiB."""
-    for unit in ("T", "G", "M", "K"):
-        if value and value % _UNITS[unit] == 0:
-            return f"{value // _UNITS[unit]}{unit}iB"
-    return f"{value} bytes"

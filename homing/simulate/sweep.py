@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from homing.simulate.machines import Cache, Machine, cache_problem, show_size
+from homing.simulate.machines import Cache, Machine, cache_problem
+from homing.sizes import show_size
 
 #: The private cache's size over the machine's own, and its ways.
 SIZES = (0.125, 0.5, 1.0, 2.0)

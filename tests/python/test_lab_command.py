@@ -69,7 +69,7 @@ def test_the_status_is_kept(
 
 
 @pytest.mark.parametrize(
-    ("text", "cache"), [("1024:16", (1024, 16)), ("2MiB:8", (2048, 8)), ("512KiB:1", (512, 1))]
+    ("text", "cache"), [("1048576:16", (1024, 16)), ("2MiB:8", (2048, 8)), ("512KiB:1", (512, 1))]
 )
 def test_a_cache_is_written_as_for_machines(text: str, cache: tuple[int, int]) -> None:
     given = {**dict.fromkeys(LAB_FLAGS), "count": True, "cache": text}
@@ -124,8 +124,21 @@ def test_a_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     ("text", "mebibytes"),
-    [("512", 512), ("512MiB", 512), ("2g", 2048), ("1 GB", 1024), ("100TiB", 100 << 20)],
+    [("536870912", 512), ("512MiB", 512), ("2g", 2048), ("1 GB", 1024), ("100TiB", 100 << 20)],
 )
 def test_memory_of_a_node(text: str, mebibytes: int) -> None:
     """How much there may be, the guest says (homing/lab/machine.py)."""
     assert lab_flags._mebibytes(text) == mebibytes
+
+
+@pytest.mark.parametrize("text", ["512", "1536KiB", "much"])
+def test_memory_of_a_node_is_whole_mebibytes(text: str) -> None:
+    with pytest.raises(UserError, match="must be a size of 128MiB or more"):
+        lab_flags._mebibytes(text)
+
+
+@pytest.mark.parametrize("words", [["--on", "lab", "--count"], ["--on", "origin2000-16"]])
+def test_a_bare_number_of_a_cache_is_bytes(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    """It was KiB here, and bytes elsewhere: what would be a cache of 1,024 bytes is refused."""
+    assert cli.main(["run", *words, "--cache", "1024:16", "--", "true"]) == 2
+    assert "4KiB" in capfd.readouterr().err

@@ -163,16 +163,16 @@ def test_sizes(value: int, unit: str) -> None:
 def test_the_users_own_caches_and_pages() -> None:
     machine = find("sf15k")
     assert changed(machine, "2MiB", "1MiB:16", "8MiB:16").shared == Cache(8 << 20, 16, 4)
-    assert changed(machine, None, "1024:16", None).private == Cache(1 << 20, 16)
+    assert changed(machine, None, "1048576:16", None).private == Cache(1 << 20, 16)
     assert changed(find("istanbul"), None, None, "0").shared is None
     for page, cache, reason in (
         ("3KiB", None, "--page-size 3KiB"),
         ("4MiB", None, "--page-size 4MiB"),
         (None, "8MiB", "must be SIZE:WAYS"),
         (None, "8MiB:3", "must be a power of two"),
-        (None, "8MiB:0", "from 64 bytes to 1TiB, in 1 to 4096 ways"),
+        (None, "8MiB:0", "from 4KiB to 1TiB, in 1 to 4096 ways"),
         (None, "8MiB:99999", "in 1 to 4096 ways"),
-        (None, "2048TiB:16", "from 64 bytes to 1TiB"),
+        (None, "2048TiB:16", "from 4KiB to 1TiB"),
         ("9" * 5000, None, "must be a size"),
         # The sign of Kelvin is a "K" where case does not count.
         ("64\N{KELVIN SIGN}iB", None, "must be a size"),

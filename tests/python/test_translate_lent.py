@@ -94,12 +94,20 @@ def _plain(folder: Path, files: list[str], compiler: str) -> str:
     return run_command([folder / "plain"], folder, OMP_NUM_THREADS="1")
 
 
+_FULL = pytest.mark.full
+
+
 @pytest.mark.parametrize(
-    ("compiler", "suffix", "files"),
-    [("gcc", ".c", FILES), ("gcc", ".c", DECLARED), ("g++", ".cpp", FILES)],
-    ids=["header", "declared", "c++"],
+    ("target", "compiler", "suffix", "files"),
+    [
+        pytest.param("spmd", "gcc", ".c", FILES, id="spmd, header"),
+        pytest.param("mpi", "gcc", ".c", FILES, id="mpi, header", marks=_FULL),
+        pytest.param("spmd", "gcc", ".c", DECLARED, id="spmd, declared", marks=_FULL),
+        pytest.param("mpi", "gcc", ".c", DECLARED, id="mpi, declared"),
+        pytest.param("spmd", "g++", ".cpp", FILES, id="spmd, c++"),
+        pytest.param("mpi", "g++", ".cpp", FILES, id="mpi, c++", marks=_FULL),
+    ],
 )
-@pytest.mark.parametrize("target", ["spmd", "mpi"])
 def test_files_use_an_array_that_another_defines(
     tmp_path: Path, target: str, compiler: str, suffix: str, files: dict[str, str]
 ) -> None:
