@@ -8,7 +8,6 @@ as "?".
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import replace
 
 from homing.arrays import NDArray, np
 from homing.late import re
@@ -120,22 +119,25 @@ class Record(MemoryRecord):
         """Outer iterations, in the order in which they were written. Where the program tells its iterations,
         what homing had found before the first call were loops within it: guesses."""
         columns = ("number", "time", "seconds", "regions", "state", "basis", "references", "moved")
-        rows = [
+        rows = list(self.dicts("iteration", *columns))
+        bases = [ITERATION_BASES.get(row["basis"], "?") for row in rows]
+        first_call = next(
+            (row["number"] for row, basis in zip(rows, bases, strict=True) if basis == "call"), 0
+        )
+        return [
             Iteration(
                 row["number"],
                 finite(row["time"]),
                 finite(row["seconds"]),
                 row["regions"],
                 ITERATION_STATES.get(row["state"], "?"),
-                ITERATION_BASES.get(row["basis"], "?"),
+                basis if row["number"] >= first_call else "guess",
                 row["references"],
                 row["moved"],
                 finite(row.get("overhead_seconds", 0.0)),
             )
-            for row in self.dicts("iteration", *columns)
+            for row, basis in zip(rows, bases, strict=True)
         ]
-        first_call = next((one.number for one in rows if one.basis == "call"), 0)
-        return [replace(one, basis="guess") if one.number < first_call else one for one in rows]
 
     @cached_property
     def _numbers(self) -> tuple[list[int], list[int], int]:
