@@ -94,6 +94,20 @@ def _plain(folder: Path, files: list[str], compiler: str) -> str:
     return run_command([folder / "plain"], folder, OMP_NUM_THREADS="1")
 
 
+def _compare(folder: Path, target: str, files: dict[str, str], compiler: str, suffix: str) -> None:
+    """The program prints what it prints without a translation. Where the array is declared in its own file
+    lies behind where the others use it, in letters of their files."""
+    names = _write(folder, files | {"grid.c": f"/* {'far behind ' * 200}*/\n{files['grid.c']}"}, suffix)
+    expected = _plain(folder, names, compiler)
+    used = {"gcc": "mpicc", "g++": "mpicxx"}[compiler] if target == "mpi" else compiler
+    flags = ["-fopenmp", "-Wall", "-Wextra", "-Werror"]
+    done = homing(folder, "--to", target, "--", used, *flags, *names, "-o", "p")
+    assert done.returncode == 0, done.stderr
+    ranks = [*MPIRUN, "-n", "2"] if target == "mpi" else []
+    for threads in ("1",) if target == "mpi" else ("1", "3"):
+        assert run_command([*ranks, folder / "p"], folder, OMP_NUM_THREADS=threads) == expected
+
+
 _FULL = pytest.mark.full
 
 
@@ -111,15 +125,7 @@ _FULL = pytest.mark.full
 def test_files_use_an_array_that_another_defines(
     tmp_path: Path, target: str, compiler: str, suffix: str, files: dict[str, str]
 ) -> None:
-    names = _write(tmp_path, files, suffix)
-    expected = _plain(tmp_path, names, compiler)
-    used = {"gcc": "mpicc", "g++": "mpicxx"}[compiler] if target == "mpi" else compiler
-    flags = ["-fopenmp", "-Wall", "-Wextra", "-Werror"]
-    done = homing(tmp_path, "--to", target, "--", used, *flags, *names, "-o", "p")
-    assert done.returncode == 0, done.stderr
-    ranks = [*MPIRUN, "-n", "2"] if target == "mpi" else []
-    for threads in ("1",) if target == "mpi" else ("1", "3"):
-        assert run_command([*ranks, tmp_path / "p"], tmp_path, OMP_NUM_THREADS=threads) == expected
+    _compare(tmp_path, target, files, compiler, suffix)
 
 
 def test_the_halo_is_as_wide_as_any_file_needs(tmp_path: Path) -> None:
@@ -183,11 +189,87 @@ def test_a_constant_of_its_own_file_is_missing_behind_a_header(tmp_path: Path) -
         translate([str(tmp_path / name) for name in names], Options("spmd"))
 
 
-def test_memory_of_another_file_is_passed_on(tmp_path: Path) -> None:
-    grid = '#include "grid.h"\ndouble *u;\n#pragma homing distribute u[block] extent(N)\nint steps = 5;\n'
-    header = HEADER.replace("u[N][M], v[N][M]", "*u")
-    use = '#include "grid.h"\nvoid set(void) { u[3] = 1; }\n'
-    for name, text in {"grid.h": header, "grid.c": grid, "set.c": use}.items():
-        (tmp_path / name).write_text(text)
+MEMORY = {
+    "grid.h": HEADER.replace("u[N][M], v[N][M]", "*u, *v").replace("#define M 12\n", "void end(void);\n"),
+    "grid.c": """#include <stdlib.h>
+#include "grid.h"
+double *u, *v;
+#pragma homing distribute u[block] extent(N), v[block] extent(N)
+int steps = 5;
+void end(void) { free(u); free(v); }
+""",
+    "set.c": """#include <stdlib.h>
+#include "grid.h"
+void set(void)
+{
+    u = malloc(N * sizeof *u);
+    v = calloc(N, sizeof(double));
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) u[i] = i * 0.5;
+    u[3] = 17;
+}
+""",
+    "relax.c": """#include "grid.h"
+void relax(void)
+{
+#pragma omp parallel for
+    for (int i = 1; i < N - 1; i++) v[i] = 0.5 * (u[i - 1] + u[i + 1]);
+    v[0] = u[0];
+    v[N - 1] = u[N - 1];
+    double *t = u;
+    u = v;
+    v = t;
+}
+double total(void)
+{
+    double s = 0;
+#pragma omp parallel for reduction(+ : s)
+    for (int i = 0; i < N; i++) s += u[i];
+    return s;
+}
+""",
+    "main.c": """#include <stdio.h>
+#include "grid.h"
+int main(void)
+{
+    for (int i = 0; i < 2; i++) {
+        set();
+        for (int t = 0; t < steps; t++) relax();
+        printf("%.6f %.6f\\n", total(), u[10]);
+        end();
+    }
+    return 0;
+}
+""",
+}
+_POINTERS = '#include "grid.h"\nextern double *u, *v;\n'
+MEMORY_DECLARED = {
+    name: text.replace("extern double *u, *v;\n", "")
+    if name == "grid.h"
+    else text
+    if name == "grid.c"
+    else text.replace('#include "grid.h"\n', _POINTERS)
+    for name, text in MEMORY.items()
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "files"),
+    [
+        pytest.param("spmd", MEMORY, id="spmd, header"),
+        pytest.param("spmd", MEMORY_DECLARED, id="spmd, declared"),
+        pytest.param("mpi", MEMORY, id="mpi, header", marks=_FULL),
+    ],
+)
+def test_memory_is_taken_freed_and_changes_places_in_other_files(
+    tmp_path: Path, target: str, files: dict[str, str]
+) -> None:
+    _compare(tmp_path, target, files, "gcc", ".c")
+
+
+def test_memory_that_is_dealt_out_by_sizes_of_its_file_is_passed_on(tmp_path: Path) -> None:
+    sizes = "static int sizes[2] = {30, 31};\ndouble *u"
+    grid = MEMORY["grid.c"].replace("double *u", sizes).replace("u[block]", "u[gen_block(sizes)]")
+    names = _write(tmp_path, MEMORY | {"grid.c": grid})
     with pytest.raises(TranslationError, match="whose parts no other file knows: pass it as an argument"):
-        translate([str(tmp_path / name) for name in ("grid.c", "set.c")], Options("spmd"))
+        translate([str(tmp_path / name) for name in names], Options("spmd"))

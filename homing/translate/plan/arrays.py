@@ -84,8 +84,7 @@ class Distributions:
                 self.arrays[id(routine)] = {}
                 if not routine.module:
                     self.routines.setdefault(routine.name, routine)
-        if not in_place:
-            lent.declare(units)
+        of_headers = lent.declare(units) if not in_place else set()
         named = generics(units, self.routines)
         #: Generic names with one procedure behind them.
         self.behind = {name: found[0] for name, found in named.items() if len(found) == 1}
@@ -100,7 +99,7 @@ class Distributions:
             self._declare(routine)
         self.problems += undeclared(units, self.modules)
         self.problems += unset(units, self.of)
-        self.lent = lent.Lent(units if not in_place else (), self.arrays)
+        self.lent = lent.Lent(units if not in_place else (), self.arrays, of_headers)
         self.problems += self.lent.problems
         self.passing.visible()
         if not in_place:

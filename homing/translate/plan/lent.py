@@ -8,7 +8,8 @@ An array that a name means in several files is one object, whose declarations ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from itertools import chain
 
 from homing.translate.directives import model as d
@@ -19,9 +20,11 @@ from homing.translate.tree import Declaration, Executable, Reference, Routine, U
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def declare(units: Sequence[Unit]) -> None:
+def declare(units: Sequence[Unit]) -> set[tuple[int, str]]:
     """A header's array that directives of another file distribute is an array for those that include it, too:
-    it has the declaration of its own file, so that what is done with it is understood."""
+    it has the declaration of its own file, so that what is done with it is understood. Which scopes (by id)
+    got which."""
+    added = set()
     scopes = _scopes(units)
     for scope in scopes:
         for directive in scope.directives:
@@ -32,8 +35,10 @@ def declare(units: Sequence[Unit]) -> None:
             if own is None or _is_static(scope, own):
                 continue
             for other in scopes:
-                if other is not scope and name in other.included:
-                    other.declarations.setdefault(name, own)
+                if other is not scope and name in other.included and name not in other.declarations:
+                    other.declarations[name] = replace(own, statement_begin=0, begin=0, end=0)
+                    added.add((id(other), name))
+    return added
 
 
 class Lent:
@@ -43,10 +48,13 @@ class Lent:
         self,
         units: Sequence[Unit],
         arrays: Mapping[int, dict[str, Array]],
+        of_headers: Set[tuple[int, str]] = frozenset(),
     ) -> None:
-        """arrays: those of each routine (by id), to which a lent one is added where another file knows it."""
+        """arrays: those of each routine (by id), to which a lent one is added where another file knows it.
+        of_headers: what declare() gave."""
         self.problems: list[Problem] = []
         self._arrays = arrays
+        self._of_headers = of_headers
         self._units = units
         self._names: set[tuple[int, str]] = set()
         scopes = [
@@ -63,9 +71,13 @@ class Lent:
     def __contains__(self, array: Array) -> bool:
         return (id(array.routine), array.name) in self._names
 
+    def by_header(self, scope: Routine, name: str) -> bool:
+        """Has a file no declaration of the array but its headers'?"""
+        return (id(scope), name) in self._of_headers
+
     def _see(self, name: str, array: Array, other: Routine) -> None:
         declared = other.declarations.get(name)
-        if declared is not None and declared is not array.declaration:
+        if declared is not None and not self.by_header(other, name):
             if _is_static(other, declared):
                 return
             place = declared.begin, declared.end
@@ -90,7 +102,10 @@ class Lent:
     def _why_not(self, array: Array, declared: Declaration | None, other: Routine) -> str:
         """What stands in the way of its use there, and what to do; empty: nothing."""
         own = array.declaration
-        if own.storage == "pointer" or "extern" in own.attributes or not own.bounds:
+        if "extern" in own.attributes or not (own.bounds or own.storage == "pointer"):
+            return "pass it as an argument"
+        apart = any(one.base or one.kind is d.Kind.GEN_BLOCK for one in array.dimensions)
+        if own.storage == "pointer" and apart:  # its memory may be taken where these are not known
             return "pass it as an argument"
         if array.routine.namespaces or other.namespaces:
             return "pass it as an argument (no namespaces are followed over files)"
@@ -100,7 +115,9 @@ class Lent:
             return "declare it outside of functions"
         if declared is not None and "extern" not in declared.attributes:
             return "declare it `extern` here"
-        if declared is not None and _bounds(declared) != _bounds(own):
+        # A directive's EXTENT gives a pointer the bounds that it has not where it is declared.
+        written = array.routine.declarations.get(array.name, own)
+        if declared is not None and _bounds(declared) != _bounds(written):
             return "write the same bounds here"
         for word in sorted({word for bound in chain(*_bounds(own)) for word in _WORD.findall(bound)}):
             if _defines(array.routine, word) and not _defines(other, word):

@@ -268,11 +268,14 @@ def _has_home(node: Node) -> bool:
 
 def _later(array: Array, routine: Routine) -> bool:
     """C: the file declares the array behind the function, which does not know it."""
-    file = array.routine
-    if file.source.form is not d.Form.C or array.name in file.included:
+    file = routine
+    while file.parent is not None:
+        file = file.parent
+    declared = file.declarations.get(array.name)
+    if file.source.form is not d.Form.C or array.name in file.included or declared is None:
         return False
     others = [one.begin for one in file.again.get(array.name, ())]  # also in the function's own blocks
-    return array.declaration.begin > routine.begin and not any(begin < routine.end for begin in others)
+    return declared.begin > routine.begin and not any(begin < routine.end for begin in others)
 
 
 def is_pointer(callee: Routine, declaration: Declaration) -> bool:

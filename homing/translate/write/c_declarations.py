@@ -108,7 +108,9 @@ class CDeclarations(CLayouts):
             if self.distributions.of(routine).get(array.name) is array
             for one in statements(routine.body)
         )
-        if not freed or array.dummy or array.origin is None or statement.begin < self._end(array.origin):
+        if not freed or array.dummy or array.origin is None:
+            return []
+        if array.routine.source is self.source and statement.begin < self._end(array.origin):
             return []
         made = self._create(array, False, zero="calloc" in statement.calls)
         return [f"if (!{self.layout(array)}) {{", *made, "}"]
@@ -235,7 +237,12 @@ class CDeclarations(CLayouts):
         """What this file has to know of an array that another one makes (plan/lent.py)."""
         name, first = array.name, None
         lines = [f"extern homing_layout *{self.layout(array)};"]
-        if self.routine.declarations.get(name, array.declaration) is not array.declaration:
+        if array.declaration.storage == "pointer":  # it stays one
+            first = self._first_user_of(array)
+            if first is not None:
+                self.edits.insert_lines(self.source.line_start(first), lines, first=True)
+            return
+        if not self.distributions.lent.by_header(self.routine, name):
             declared = [self.routine.declarations[name], *self.routine.again.get(name, ())]
             first = min(one.statement_begin for one in declared)
             for one in declared:
