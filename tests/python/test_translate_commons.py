@@ -106,6 +106,50 @@ def test_data_that_a_module_could_not_say_is_refused_by_its_name(tmp_path: Path,
         translate([str(source)], Options("spmd"))
 
 
+FUNCTIONS = """      module own
+      real*8 :: factor = 3
+      end module
+      program c
+      use own
+      implicit real*8 (a-h, o-z)
+      parameter (n = 30)
+      common /blk/ a(n), w
+c$distribute a(block)
+      f2(x) = x*factor + w
+      w = 2
+      call fill
+      print *, f2(w), a(3), a(n)
+      end
+"""
+FILL = """      subroutine fill
+      implicit real*8 (a-h, o-z)
+      parameter (n = 30)
+      common /blk/ a(n), w
+c$distribute a(block)
+      f2(x, y) = x*x + y
+c$omp parallel do
+      do i = 1, n
+        a(i) = f2(dble(i), w)
+      end do
+      end
+"""
+
+
+def test_statement_functions_without_a_type_stay_before_the_arrays_are_made(tmp_path: Path) -> None:
+    """Beside a module that has no array of the name: the program's own, and the one made of the block."""
+    sources = [tmp_path / "c.f", tmp_path / "fill.f"]
+    for source, text in zip(sources, (FUNCTIONS, FILL), strict=True):
+        source.write_text(text)
+    done = translate([str(source) for source in sources], Options("spmd"))
+    for output in done.outputs[:2]:
+        assert output.text.index("f2(x") < (output.text + "homing_layout_create").index(
+            "homing_layout_create"
+        )
+    source = tmp_path / "both.f"
+    source.write_text(FUNCTIONS + FILL)
+    Workshop(tmp_path).expect_the_same(source, ("spmd", "mpi"))
+
+
 OTHER_BLOCKS = {
     "START": ("A(12,12), B(12,12)", "A(12,12), B(6,24)"),
     "BACK": ("A(12,12), STEP, B(12,12)", "B(12,12), STEP, A(12,12)"),

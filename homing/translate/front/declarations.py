@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from homing.translate.front.expressions import Expressions
-from homing.translate.front.implicit import rules, settle_types
+from homing.translate.front.implicit import may_bring, rules, settle_types
 from homing.translate.front.kinds import Form
 from homing.translate.front.lines import Line
 from homing.translate.front.tokens import Token, closing, outside, parts
@@ -76,7 +76,7 @@ def is_statement_function(routine: Routine, code: Expressions, what: Form) -> bo
         )
     scope: Routine | None = routine
     while scope is not None:
-        if scope.implicit_none or scope.uses:
+        if scope.implicit_none or may_bring(scope, words[0].text):
             return False
         scope = scope.parent
     return True

@@ -26,6 +26,7 @@ from homing.translate.front.declarations import (
     is_statement_function,
 )
 from homing.translate.front.expressions import Expressions, NotRead
+from homing.translate.front.implicit import know_modules
 from homing.translate.front.kinds import EXECUTABLE, MIDDLE, OPENING, UNITS, Form, form
 from homing.translate.front.lines import Line
 from homing.translate.front.resolve import resolve
@@ -228,6 +229,8 @@ class _Reader:
     # --- specifications -----------------------------------------------------------------------------------
 
     def _specifies(self, routine: Routine, line: Line, code: Expressions, what: Form) -> bool:
+        if what.kind == "assignment":  # f(x) = ...: whether a module has an array f
+            know_modules([Unit(self.source, self.source.form, self.routines)])
         if what.kind in EXECUTABLE and not is_statement_function(routine, code, what):
             self.specifying = False
             routine.declarations_end = self._behind_declarations(routine, line.line_begin)

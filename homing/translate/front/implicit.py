@@ -57,6 +57,16 @@ def know_modules(units: Sequence[Unit]) -> None:
             routine.known = {used: frozenset(names[used]) for used in routine.uses if used in names}
 
 
+def may_bring(scope: Routine, name: str) -> bool:
+    """Whether the name may come by a USE of this scope, as far as its modules are known."""
+    return any(
+        module not in _OF_THE_LANGUAGE
+        and (only is None or name in re.findall(r"\w+", only.lower()))
+        and (module not in scope.known or name in scope.known[module])
+        for module, (_, _, only) in scope.uses.items()
+    )
+
+
 def declared(routine: Routine, name: str) -> Declaration | None:
     """What a name means in a routine: as it is declared, or, without IMPLICIT NONE, as its first letter says.
     None: neither, or it may be a variable of a module."""
@@ -68,13 +78,7 @@ def declared(routine: Routine, name: str) -> Declaration | None:
         return Declaration(name, name, routine.result_type, [], at, at, at, at)
     scope: Routine | None = routine
     while scope is not None:
-        brought = any(
-            module not in _OF_THE_LANGUAGE
-            and (only is None or name in re.findall(r"\w+", only.lower()))
-            and (module not in scope.known or name in scope.known[module])
-            for module, (_, _, only) in scope.uses.items()
-        )
-        if scope.implicit_none or brought or name in scope.functions:
+        if scope.implicit_none or may_bring(scope, name) or name in scope.functions:
             return None
         scope = scope.parent
     words = {word for said, word in routine.said if said == name} | ({"save"} if routine.saves else set())

@@ -311,7 +311,9 @@ def _changed(unit: Unit, blocks: Sequence[_Block]) -> SourceFile | None:
             edits.insert_lines(0, list(_module(block, margin)))
         for routine in unit.routines:
             if routine in block.routines or (routine.main and unit is block.holder):
-                edits.insert_lines(routine.head_end, [f"{margin}use {block.module}"], first=True)
+                # ONLY: where the module is in another file, other names in the routine are none of its own.
+                only = "" if routine.main else f", only: {', '.join(sorted(block.arrays))}"
+                edits.insert_lines(routine.head_end, [f"{margin}use {block.module}{only}"], first=True)
         mine = [routine for routine in block.routines if routine.source is unit.source]
         if not all(_without(edits, unit, routine, blocks) for routine in mine):
             return None
