@@ -412,6 +412,14 @@ class Routine:
             scope = scope.parent
         return None
 
+    @property
+    def outermost(self) -> Routine:
+        """The scope around all others that the routine lies in, or itself: of C that of the file."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
     def names_by_use(self) -> Iterator[tuple[str, str, str]]:
         """Fortran: what its USE statements rename (`x => y`): the module, y, and x in lower case."""
         for module, original, begin, end in self.renamed:

@@ -48,9 +48,7 @@ def _in_submodules(
     modules = {one.name: one for unit in fortran for one in unit.routines if one.module}
     for unit in fortran:
         for routine in unit.routines:
-            scope = routine
-            while scope.parent is not None:
-                scope = scope.parent
+            scope = routine.outermost
             head = _SUBMODULE.match(unit.source.text, scope.begin)
             if head is None or routine is scope or head[1].lower() not in modules:
                 continue

@@ -268,9 +268,7 @@ def _has_home(node: Node) -> bool:
 
 def _later(array: Array, routine: Routine) -> bool:
     """C: the file declares the array behind the function, which does not know it."""
-    file = routine
-    while file.parent is not None:
-        file = file.parent
+    file = routine.outermost
     declared = file.declarations.get(array.name)
     if file.source.form is not d.Form.C or array.name in file.included or declared is None:
         return False

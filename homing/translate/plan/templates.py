@@ -69,10 +69,7 @@ def _scope(routine: Routine, terms: Sequence[str], modules: Mapping[str, Routine
         return ",".join(f"{name}@{owner}" for name, owner in sorted(owners.items()))
     if any(routine.lookup(name) is not None for name in names):
         return routine.name
-    outer = routine
-    while outer.parent is not None:
-        outer = outer.parent
-    return outer.name
+    return routine.outermost.name
 
 
 def _constant(scope: Routine, name: str) -> bool:
