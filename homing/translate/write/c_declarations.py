@@ -158,10 +158,12 @@ class CDeclarations(CLayouts):
             self._put(routine.head_end, lines, self._like(), first=True)
         elif routine.module and own and not self._main_of(self.source):
             self._register()
-        elif routine.module:
-            pass  # what calls its functions has begun
-        elif own != list(self.arrays.values()) and not self.inside and not self._main_of(None):
-            # What calls it may not have begun what the arrays need.
+        elif (
+            not routine.module
+            and own != list(self.arrays.values())
+            and not self.inside
+            and not self._main_of(None)
+        ):  # what calls it may not have begun what the arrays need
             self._put(routine.head_end, ["homing_start();"], self._like(), first=True)
         for array in self.arrays.values() if routine.module else ():
             if array.routine is not routine:
@@ -235,26 +237,25 @@ class CDeclarations(CLayouts):
 
     def _of_another_file(self, array: Array) -> None:
         """What this file has to know of an array that another one makes (plan/lent.py)."""
-        name, first = array.name, None
+        name, lent = array.name, self.distributions.lent
+        is_pointer = array.declaration.storage == "pointer"  # and stays one
         lines = [f"extern homing_layout *{self.layout(array)};"]
-        if array.declaration.storage == "pointer":  # it stays one
+        if is_pointer or lent.by_header(self.routine, name):
             first = self._first_user_of(array)
-            if first is not None:
-                self.edits.insert_lines(self.source.line_start(first), lines, first=True)
-            return
-        if not self.distributions.lent.by_header(self.routine, name):
+            if not is_pointer:
+                lines.append(f"extern __typeof__(*{name}) *hm_{name};")
+        else:
             declared = [self.routine.declarations[name], *self.routine.again.get(name, ())]
             first = min(one.statement_begin for one in declared)
             for one in declared:
                 self._to_pointer(one)
-        else:
-            lines.append(f"extern __typeof__(*{name}) *hm_{name};")
-            first = self._first_user_of(array)
-        if first is None or self._is_member(array, first):
+        if first is None:
             return
-        self.edits.insert_lines(
-            self.source.line_start(first), [*lines, f"#define {name} hm_{name}"], first=True
-        )
+        if not is_pointer:
+            if self._is_member(array, first):
+                return
+            lines.append(f"#define {name} hm_{name}")
+        self.edits.insert_lines(self.source.line_start(first), lines, first=True)
 
     def _is_member(self, array: Array, at: int) -> bool:
         """Has a member the array's name, which cannot be another one by a macro then?"""
